@@ -1,0 +1,27 @@
+//! bundlegate stands between `databricks bundle plan` and `databricks bundle deploy`.
+//!
+//! The map of the crate. Dependencies point from the bottom of this list to its top; nothing pure imports [`host`] or `remote`.
+//!
+//! - [`json`]: the strict reader, positions, the canonical form
+//! - [`plan`]: the plan's model, resource keys, field paths
+//! - [`bundle`]: the bundle JSON with its locations, the deployed state, the CLI's warnings
+//! - [`secret`]: known secret fields and the value type that cannot be printed
+//! - [`effect`]: what a plan does to each resource, computed once from plan, bundle JSON and state
+//! - [`policy`]: the policy file and its resolved form
+//! - [`report`]: findings, verdict, the bodies of each command
+//! - [`rules`]: the rule catalogue
+//! - [`render`]: one output format a file
+//! - [`host`]: files, clock, programs: everything that touches the machine
+//! - [`commands`]: one file a command
+
+pub mod bundle;
+pub mod commands;
+pub mod effect;
+pub mod host;
+pub mod json;
+pub mod plan;
+pub mod policy;
+pub mod render;
+pub mod report;
+pub mod rules;
+pub mod secret;

@@ -1,0 +1,2 @@
+//! bundlegate.
+fn main() {}
