@@ -2,6 +2,7 @@
 //!
 //! The map of the crate. Dependencies point from the bottom of this list to its top; nothing pure imports [`host`] or `remote`.
 //!
+//! - [`text`]: foreign text made visible, nearest names
 //! - [`json`]: the strict reader, positions, the canonical form
 //! - [`plan`]: the plan's model, resource keys, field paths
 //! - [`bundle`]: the bundle JSON with its locations, the deployed state, the CLI's warnings
@@ -25,3 +26,4 @@ pub mod render;
 pub mod report;
 pub mod rules;
 pub mod secret;
+pub mod text;
