@@ -1,1 +1,373 @@
-//! See the crate map in lib.rs.
+//! What a plan does, computed once: for every entry what is now, what will be, and what is not known.
+//!
+//! Rules and renderers read effects, never raw `changes`: the CLI sends `new_state` whole, and `changes` only describes it.
+
+mod container;
+mod diff;
+mod identity;
+mod reference;
+
+pub use container::{Lost, Namespace, namespaces};
+pub use diff::{Difference, differences, item_identity, same};
+pub use identity::{IDENTITY_TYPES, Kind, Principal, RunAs, is_person, looks_like_person, principal_of};
+pub(crate) use reference::nodes;
+
+use std::borrow::Cow;
+
+use crate::bundle::{Bundle, Deployed, Location, State, Warnings};
+use crate::json::Value;
+use crate::plan::{Action, Change, Entry, FieldPath, Plan, ResourceKey, Segment, Sub, resource_type};
+
+/// Everything a verdict can be based on, as it was read.
+#[derive(Debug, Clone, Copy)]
+pub struct Inputs<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The bundle JSON.
+    pub bundle: Option<&'a Bundle>,
+    /// The bundle JSON of what is deployed now.
+    pub base_bundle: Option<&'a Bundle>,
+    /// The deployed state.
+    pub state: Option<&'a State>,
+    /// What the CLI warned of.
+    pub warnings: Option<&'a Warnings>,
+    /// The target, by source (`--target`, an environment variable), in the order in which they count. The bundle JSON's is not among them.
+    pub targets: &'a [(&'static str, String)],
+}
+
+/// A plan seen together with all that is known beside it.
+#[derive(Debug)]
+pub struct World<'a> {
+    /// What it was made of.
+    pub inputs: Inputs<'a>,
+    effects: Vec<Effect<'a>>,
+}
+
+/// One entry, with what the other inputs say about it.
+#[derive(Debug)]
+pub struct Effect<'a> {
+    /// The entry of the plan.
+    pub entry: &'a Entry,
+    /// Its part of the bundle JSON.
+    pub config: Option<&'a Value>,
+    /// What the last deploy set.
+    pub deployed: Option<&'a Deployed>,
+}
+
+/// What is known of a field.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Field<'a> {
+    /// It is not set.
+    Absent,
+    /// It has this value.
+    Known(Cow<'a, Value>),
+    /// It is a reference that cannot be resolved yet.
+    Unknown(Cow<'a, str>),
+}
+
+impl<'a> Field<'a> {
+    fn of(value: Option<&'a Value>) -> Self {
+        match value {
+            None | Some(Value::Null) => Field::Absent,
+            Some(v) => Field::Known(Cow::Borrowed(v)),
+        }
+    }
+
+    /// The text, if it is known and one.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Field::Known(v) => v.as_str(),
+            _ => None,
+        }
+    }
+
+    /// The value, if it is known.
+    #[must_use]
+    pub fn value(&self) -> Option<&Value> {
+        match self {
+            Field::Known(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// Whether it is not set, or set to what the CLI treats as not set.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        match self {
+            Field::Absent => true,
+            Field::Known(v) => v.is_blank(),
+            Field::Unknown(_) => false,
+        }
+    }
+
+    /// `self` if it says anything, else the other.
+    #[must_use]
+    pub fn or_else(self, other: impl FnOnce() -> Field<'a>) -> Field<'a> {
+        if self == Field::Absent { other() } else { self }
+    }
+}
+
+impl<'a> Effect<'a> {
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> &'a ResourceKey {
+        &self.entry.key
+    }
+
+    /// The action.
+    #[must_use]
+    pub fn action(&self) -> Action {
+        self.entry.action
+    }
+
+    /// The type, in the plural.
+    #[must_use]
+    pub fn kind(&self) -> &'a str {
+        self.entry.key.kind()
+    }
+
+    /// Whether this is a resource and not its permissions or grants.
+    #[must_use]
+    pub fn is_resource(&self) -> bool {
+        self.entry.key.sub().is_none()
+    }
+
+    /// Whether something that exists is deleted.
+    #[must_use]
+    pub fn deletes(&self) -> bool {
+        self.entry.action == Action::Delete && !self.entry.is_gone()
+    }
+
+    /// Whether something that exists is lost: deleted, or deleted and made again.
+    #[must_use]
+    pub fn loses(&self) -> bool {
+        self.deletes() || self.entry.action == Action::Recreate
+    }
+
+    /// What the workspace holds.
+    #[must_use]
+    pub fn remote(&self) -> Option<&'a Value> {
+        self.entry.remote_state.as_ref()
+    }
+
+    /// What the CLI will send.
+    #[must_use]
+    pub fn sent(&self) -> Option<&'a Value> {
+        self.entry.new_state.as_ref().map(|s| &s.value)
+    }
+
+    /// The change that names exactly this field.
+    #[must_use]
+    pub fn change(&self, path: &FieldPath) -> Option<&'a Change> {
+        self.entry.changes.binary_search_by(|(p, _)| p.cmp(path)).ok().and_then(|i| self.entry.changes.get(i)).map(|(_, c)| c)
+    }
+
+    /// The value that `pick` finds in the change at this field or in one above it.
+    #[must_use]
+    pub fn in_changes(&self, path: &FieldPath, pick: impl Fn(&Change) -> Option<&Value>) -> Option<&'a Value> {
+        self.entry.changes.iter().filter(|(p, _)| p.covers(path)).find_map(|(p, c)| {
+            let below = path.segments().get(p.segments().len()..)?;
+            lookup(pick(c)?, below)
+        })
+    }
+
+    /// The reference that this field, or one above it, waits for.
+    #[must_use]
+    pub fn waits_for(&self, path: &FieldPath) -> Option<&'a str> {
+        let state = self.entry.new_state.as_ref()?;
+        state.vars.iter().find(|(p, _)| p.covers(path)).map(|(_, text)| &**text)
+    }
+
+    /// Whether a field at, above or below this one waits for a reference.
+    #[must_use]
+    pub fn is_open(&self, path: &FieldPath) -> bool {
+        self.entry.new_state.as_ref().is_some_and(|s| s.vars.iter().any(|(p, _)| p.overlaps(path)))
+    }
+
+    /// The list of a permissions or grants entry in one of its states.
+    #[must_use]
+    pub fn list(value: &Value) -> Option<&[Value]> {
+        value.get("__embed__").or_else(|| value.get("acls")).and_then(Value::as_array)
+    }
+}
+
+/// The value at this path; items of a list by identity or index.
+#[must_use]
+pub fn lookup<'v>(value: &'v Value, path: &[Segment]) -> Option<&'v Value> {
+    path.iter().try_fold(value, |v, segment| match segment {
+        Segment::Field(name) => v.get(name),
+        Segment::Index(i) => v.as_array()?.get(*i),
+        Segment::Item(field, id) => v.as_array()?.iter().find(|item| item.get(field).and_then(Value::as_str) == Some(id)),
+        Segment::Any => None,
+    })
+}
+
+impl<'a> World<'a> {
+    /// Puts the inputs together.
+    #[must_use]
+    pub fn new(inputs: Inputs<'a>) -> Self {
+        let effects = inputs
+            .plan
+            .entries
+            .iter()
+            .map(|entry| Effect {
+                entry,
+                config: inputs.bundle.and_then(|b| b.resource(&entry.key)),
+                deployed: inputs.state.and_then(|s| s.deployed(entry.key.full())),
+            })
+            .collect();
+        Self { inputs, effects }
+    }
+
+    /// All effects, sorted by key.
+    #[must_use]
+    pub fn effects(&self) -> &[Effect<'a>] {
+        &self.effects
+    }
+
+    /// The effects on resources themselves, permissions and grants aside.
+    pub fn resources(&self) -> impl Iterator<Item = &Effect<'a>> {
+        self.effects.iter().filter(|e| e.is_resource())
+    }
+
+    /// The effects on resources of one type.
+    pub fn of_kind<'s>(&'s self, kind: &'s str) -> impl Iterator<Item = &'s Effect<'a>> {
+        self.resources().filter(move |e| e.kind() == kind)
+    }
+
+    /// The effects on sub-resources of one sort.
+    pub fn of_sub(&self, sub: Sub) -> impl Iterator<Item = &Effect<'a>> {
+        self.effects.iter().filter(move |e| e.entry.key.sub() == Some(sub))
+    }
+
+    /// The effect of this full key.
+    #[must_use]
+    pub fn effect(&self, full_key: &str) -> Option<&Effect<'a>> {
+        let at = self.effects.binary_search_by(|e| e.entry.key.full().cmp(full_key)).ok()?;
+        self.effects.get(at)
+    }
+
+    /// What the field will be after the deploy, by what the CLI sends.
+    #[must_use]
+    pub fn after(&self, effect: &Effect<'a>, path: &FieldPath) -> Field<'a> {
+        let Some(sent) = effect.sent() else { return Field::Absent };
+        match effect.waits_for(path) {
+            Some(text) => self.resolved(text),
+            None => Field::of(lookup(sent, path.segments())),
+        }
+    }
+
+    /// [`World::after`] for a chain of names.
+    #[must_use]
+    pub fn after_at(&self, effect: &Effect<'a>, names: &[&str]) -> Field<'a> {
+        match effect.sent() {
+            None => Field::Absent,
+            Some(sent) if effect.entry.new_state.as_ref().is_some_and(|s| s.vars.is_empty()) => Field::of(sent.at(names)),
+            Some(_) => self.after(effect, &FieldPath::of(names)),
+        }
+    }
+
+    /// What the field is now: the workspace, else what the last deploy set.
+    #[must_use]
+    pub fn now_at(&self, effect: &Effect<'a>, names: &[&str]) -> Field<'a> {
+        Field::of(effect.remote().and_then(|v| v.at(names))).or_else(|| {
+            if effect.entry.changes.is_empty() {
+                return Field::of(effect.deployed.and_then(|d| d.config.at(names)));
+            }
+            let path = FieldPath::of(names);
+            Field::of(effect.in_changes(&path, |c| c.old.as_ref())).or_else(|| Field::of(effect.deployed.and_then(|d| d.config.at(names))))
+        })
+    }
+
+    /// What stands: what the CLI sends if it sends anything; else the workspace, the skipped changes, the bundle JSON, the state.
+    #[must_use]
+    pub fn standing_at(&self, effect: &Effect<'a>, names: &[&str]) -> Field<'a> {
+        if effect.sent().is_some() {
+            return self.after_at(effect, names);
+        }
+        Field::of(effect.remote().and_then(|v| v.at(names)))
+            .or_else(|| {
+                if effect.entry.changes.is_empty() {
+                    return Field::Absent;
+                }
+                let path = FieldPath::of(names);
+                Field::of(effect.in_changes(&path, |c| c.new.as_ref().or(c.old.as_ref())))
+            })
+            .or_else(|| match effect.config.and_then(|c| c.at(names)) {
+                Some(Value::String(text)) if text.contains("${") => self.resolved(text),
+                other => Field::of(other),
+            })
+            .or_else(|| Field::of(effect.deployed.and_then(|d| d.config.at(names))))
+    }
+
+    /// The value whole, as it stands.
+    #[must_use]
+    pub fn standing_value(&self, effect: &Effect<'a>) -> Option<&'a Value> {
+        effect.sent().or(effect.remote()).or(effect.config).or(effect.deployed.map(|d| &d.config))
+    }
+
+    /// Where a field of this entry stands in the bundle's source.
+    #[must_use]
+    pub fn location(&self, key: &ResourceKey, path: Option<&FieldPath>) -> Option<&'a Location> {
+        self.inputs.bundle.and_then(|b| b.location(key, path))
+    }
+
+    /// The name by which the workspace knows the resource (Unity Catalog: the full name), as it is now.
+    #[must_use]
+    pub fn remote_name(&self, effect: &Effect<'a>) -> Option<String> {
+        let value = effect.remote().or_else(|| effect.deployed.map(|d| &d.config))?;
+        name_in(effect.kind(), |names| Field::of(value.at(names))).ok().flatten()
+    }
+
+    /// The name it will have after the deploy.
+    ///
+    /// # Errors
+    /// The reference that the name waits for.
+    pub fn name_after(&self, effect: &Effect<'a>) -> Result<Option<String>, String> {
+        name_in(effect.kind(), |names| self.after_at(effect, names))
+    }
+
+    /// The target: the first source that names one, else the bundle JSON's.
+    #[must_use]
+    pub fn target(&self) -> Option<&str> {
+        self.inputs.targets.first().map(|(_, t)| t.as_str()).or_else(|| self.inputs.bundle.map(Bundle::target))
+    }
+
+    fn resolved(&self, text: &'a str) -> Field<'a> {
+        match reference::resolve(self, text, 0) {
+            Some(value) => Field::Known(Cow::Owned(value)),
+            None => Field::Unknown(Cow::Borrowed(text)),
+        }
+    }
+
+    /// The text with its `${resources...}` references resolved, if all can be.
+    #[must_use]
+    pub fn resolve(&self, text: &str) -> Option<Value> {
+        reference::resolve(self, text, 0)
+    }
+}
+
+/// The name of a resource of this type, from its fields: full for what lives in a schema or catalog, in lower case there,
+/// since Unity Catalog does not tell cases apart.
+fn name_in<'v>(kind: &str, field: impl Fn(&[&str]) -> Field<'v>) -> Result<Option<String>, String> {
+    let own = |name: &str| match field(&[name]) {
+        Field::Unknown(text) => Err(text.into_owned()),
+        Field::Absent => Ok(None),
+        Field::Known(v) => Ok(v.as_str().filter(|s| !s.is_empty()).map(str::to_owned)),
+    };
+    let joined = |names: &[&str]| -> Result<Option<String>, String> {
+        let parts: Result<Vec<Option<String>>, String> = names.iter().map(|n| own(n)).collect();
+        let parts: Option<Vec<String>> = parts?.into_iter().collect();
+        Ok(parts.map(|p| p.join(".").to_lowercase()))
+    };
+    match kind {
+        "schemas" => joined(&["catalog_name", "name"]),
+        "volumes" | "registered_models" | "secrets" => joined(&["catalog_name", "schema_name", "name"]),
+        "secret_scopes" => Ok(own("scope")?.or(own("name")?)),
+        _ => {
+            let name = own(resource_type(kind).map_or("name", |t| t.name_field))?;
+            Ok(if matches!(kind, "catalogs" | "quality_monitors" | "vector_search_indexes" | "synced_database_tables") { name.map(|n| n.to_lowercase()) } else { name })
+        }
+    }
+}

@@ -78,6 +78,13 @@ impl IntoIterator for Object {
 }
 
 impl Value {
+    /// An object of these members; of two with one name the last counts.
+    #[must_use]
+    pub fn object(members: impl IntoIterator<Item = (Box<str>, Value)>) -> Self {
+        let unique: std::collections::BTreeMap<_, _> = members.into_iter().collect();
+        Value::Object(Object::from_unique(unique.into_iter().collect()))
+    }
+
     /// The member of this name, if this is an object that has it.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {

@@ -1,0 +1,162 @@
+//! Principals: who a resource runs as, who owns it.
+
+use super::{Effect, Field, World};
+use crate::json::Value;
+use crate::plan::FieldPath;
+
+/// The types that run as somebody: `run_as` in their definition (Databricks CLI 1.13; alerts and apps as of 1.20).
+pub const IDENTITY_TYPES: &[&str] = &["jobs", "pipelines", "alerts", "apps"];
+
+/// What kind of principal it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// `user_name`
+    User,
+    /// `group_name`
+    Group,
+    /// `service_principal_name`
+    ServicePrincipal,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 3] = [Kind::User, Kind::Group, Kind::ServicePrincipal];
+
+    /// The field that holds a principal of this kind.
+    #[must_use]
+    pub fn field(self) -> &'static str {
+        match self {
+            Kind::User => "user_name",
+            Kind::Group => "group_name",
+            Kind::ServicePrincipal => "service_principal_name",
+        }
+    }
+
+    /// The kind in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Kind::User => "the user",
+            Kind::Group => "the group",
+            Kind::ServicePrincipal => "the service principal",
+        }
+    }
+}
+
+/// A principal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Principal {
+    /// Its kind.
+    pub kind: Kind,
+    /// The login, the application id, or the name of the group.
+    pub name: String,
+}
+
+impl Principal {
+    /// The principal in words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        format!("{} {}", self.kind.words(), self.name)
+    }
+}
+
+/// Whether this is a person: a user, or any name with an `@`.
+#[must_use]
+pub fn is_person(principal: &Principal) -> bool {
+    principal.kind == Kind::User || looks_like_person(&principal.name)
+}
+
+/// Whether a bare name (`run_as_user_name`, `creator_user_name`) is a person's.
+#[must_use]
+pub fn looks_like_person(name: &str) -> bool {
+    name.contains('@')
+}
+
+/// The principal that an object with `user_name`, `group_name` or `service_principal_name` names.
+#[must_use]
+pub fn principal_of(value: &Value) -> Option<Principal> {
+    Kind::ALL.into_iter().find_map(|kind| {
+        let name = value.get(kind.field()).and_then(Value::as_str).filter(|n| !n.is_empty())?;
+        Some(Principal { kind, name: name.to_owned() })
+    })
+}
+
+/// What is known of a `run_as`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunAs {
+    /// It is not set.
+    Unset,
+    /// It is there and names nobody (`run_as: {}`).
+    Empty,
+    /// It names this principal.
+    Is(Principal),
+    /// It is a principal of this kind, named by a reference that is not resolved.
+    Waits(Option<Kind>, String),
+}
+
+impl RunAs {
+    fn of<'f>(field: impl Fn(&[&str]) -> Field<'f>) -> Self {
+        for kind in Kind::ALL {
+            match field(&["run_as", kind.field()]) {
+                Field::Unknown(text) => return RunAs::Waits(Some(kind), text.into_owned()),
+                Field::Known(v) => {
+                    if let Some(name) = v.as_str().filter(|n| !n.is_empty()) {
+                        return RunAs::Is(Principal { kind, name: name.to_owned() });
+                    }
+                }
+                Field::Absent => {}
+            }
+        }
+        match field(&["run_as"]) {
+            Field::Absent => RunAs::Unset,
+            Field::Unknown(text) => RunAs::Waits(None, text.into_owned()),
+            Field::Known(_) => RunAs::Empty,
+        }
+    }
+
+    /// The principal, if it is known.
+    #[must_use]
+    pub fn principal(&self) -> Option<&Principal> {
+        match self {
+            RunAs::Is(p) => Some(p),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> World<'a> {
+    /// Whom the deploy will set as `run_as`.
+    #[must_use]
+    pub fn run_as_after(&self, effect: &Effect<'a>) -> RunAs {
+        RunAs::of(|names| self.after_at(effect, names))
+    }
+
+    /// Whom the definition names: what the CLI sends, else what stands.
+    #[must_use]
+    pub fn run_as_standing(&self, effect: &Effect<'a>) -> RunAs {
+        RunAs::of(|names| self.standing_at(effect, names))
+    }
+
+    /// As whom it runs today: `run_as_user_name`, the only truth, else `remote_state.run_as`.
+    #[must_use]
+    pub fn runs_as_today(&self, effect: &Effect<'a>) -> Option<String> {
+        let remote = effect.remote()?;
+        let name = remote.get("run_as_user_name").and_then(Value::as_str).filter(|n| !n.is_empty());
+        name.map(str::to_owned).or_else(|| remote.get("run_as").and_then(principal_of).map(|p| p.name))
+    }
+
+    /// Whom the last deploy set, by the state file, else by what `changes` call old. `None`: neither says anything.
+    #[must_use]
+    pub fn run_as_deployed(&self, effect: &Effect<'a>) -> Option<RunAs> {
+        if let Some(deployed) = effect.deployed
+            && deployed.config != Value::Null
+        {
+            return Some(RunAs::of(|names| Field::of(deployed.config.at(names))));
+        }
+        let old = |names: &[&str]| Field::of(effect.in_changes(&FieldPath::of(names), |c| c.old.as_ref()));
+        match RunAs::of(old) {
+            RunAs::Unset => None,
+            found => Some(found),
+        }
+    }
+}
