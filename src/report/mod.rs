@@ -1,1 +1,9 @@
-//! See the crate map in lib.rs.
+//! The report in which every command ends: findings, the verdict, and a body for each command.
+
+mod finding;
+mod head;
+mod verdict;
+
+pub use finding::{Finding, Place, Status, WaiverNote, fingerprint};
+pub use head::{Body, Counts, Digests, InputDigest, NotRun, PlanHead, PolicyHead, Report, SCHEMA, json_schema};
+pub use verdict::{Exit, Verdict, sort, verdict};

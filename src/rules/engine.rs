@@ -1,0 +1,159 @@
+//! Runs the catalogue and weighs what it finds by the policy.
+
+use std::collections::HashSet;
+
+use super::{Context, Doc, Family, Found, Need, RULES, Rule};
+use crate::effect::Inputs;
+use crate::plan::{Engine, FieldPath};
+use crate::policy::Level;
+use crate::report::{Finding, NotRun, Place, Status, fingerprint, sort};
+
+/// What the catalogue has to say about a plan.
+#[derive(Debug, Default)]
+pub struct Judged {
+    /// The findings, in their order.
+    pub findings: Vec<Finding>,
+    /// Rules that could not run for want of an input.
+    pub not_run: Vec<NotRun>,
+}
+
+/// A finding of the first rule silences those of the second about the same resource: one cause, one finding.
+const SILENCES: &[(&str, &[&str])] = &[
+    ("run-as-removed", &["run-as-unset", "run-as-change"]),
+    ("run-as-unset", &["run-as-person"]),
+    ("run-as-group-cli", &["run-as-unset"]),
+];
+
+/// Judges: runs every rule that the policy has on and that has what it needs.
+#[must_use]
+pub fn judge(cx: &Context<'_, '_>) -> Judged {
+    let mut raw: Vec<(Finding, Option<FieldPath>)> = Vec::new();
+    for rule in applicable(cx) {
+        let doc = rule.doc();
+        if lacks(doc, &cx.world.inputs).is_some() {
+            continue;
+        }
+        let mut found = Vec::new();
+        rule.check(cx, &mut found);
+        for mut f in found {
+            f.rule = doc.id;
+            if let Some(finding) = weigh(cx, doc, f) {
+                raw.push(finding);
+            }
+        }
+    }
+    silence(&mut raw);
+    let mut findings: Vec<Finding> = raw.into_iter().map(|(f, _)| f).collect();
+    sort(&mut findings);
+    findings.dedup();
+    Judged { findings, not_run: not_run(cx) }
+}
+
+/// The rules that the policy has on anywhere; of a Terraform plan only those that speak of actions.
+fn applicable<'r>(cx: &'r Context<'_, '_>) -> impl Iterator<Item = &'static dyn Rule> + 'r {
+    let terraform = cx.world.inputs.plan.engine == Engine::Terraform;
+    RULES.iter().copied().filter(move |r| {
+        let doc = r.doc();
+        let fits = !terraform || doc.family == Family::Actions || doc.id == "terraform-engine";
+        fits && cx.policy.is_on(doc.id)
+    })
+}
+
+/// The input for want of which a rule cannot run.
+fn lacks(doc: &Doc, inputs: &Inputs<'_>) -> Option<Need> {
+    let given = |need: &Need| match need {
+        Need::Bundle => inputs.bundle.is_some(),
+        Need::State => inputs.state.is_some(),
+        Need::Warnings => inputs.warnings.is_some(),
+    };
+    if doc.needs.iter().any(given) { None } else { doc.needs.first().copied() }
+}
+
+/// The rules that could not run.
+pub(super) fn not_run(cx: &Context<'_, '_>) -> Vec<NotRun> {
+    let mut out: Vec<NotRun> = applicable(cx)
+        .filter_map(|r| {
+            let need = lacks(r.doc(), &cx.world.inputs)?;
+            Some(NotRun { rule: r.doc().id.to_owned(), needs: need.flag().to_owned() })
+        })
+        .collect();
+    out.sort();
+    out
+}
+
+/// Makes a finding of what a rule found; `None` where the policy switches it off.
+fn weigh(cx: &Context<'_, '_>, doc: &Doc, found: Found) -> Option<(Finding, Option<FieldPath>)> {
+    let set = cx.policy.level(doc.id, found.resource.as_deref());
+    if set == Level::Off {
+        return None;
+    }
+    let mut level = set.max(found.at_least).min(found.at_most);
+    if found.status == Status::Unknown {
+        level = level.min(Level::Review);
+    }
+    let standing = found.standing && (doc.family != Family::Integrity || doc.id == "plaintext-secret");
+    if standing {
+        level = cx.policy.standing.cap(level);
+    }
+    let entry = found.entry.as_deref().and_then(|k| crate::plan::ResourceKey::parse(k).ok());
+    let location = found.place.clone().or_else(|| {
+        let key = entry.as_ref()?;
+        let below = match found.sub {
+            None => found.path.clone(),
+            Some(sub) => Some(FieldPath::of(&[sub])),
+        };
+        cx.world.location(key, below.as_ref()).map(Place::from)
+    });
+    let path = found.path.as_ref().map(|p| match found.sub {
+        None => p.to_string(),
+        Some(sub) => match p.to_string() {
+            text if text.is_empty() => sub.to_owned(),
+            text if text.starts_with('[') => format!("{sub}{text}"),
+            text => format!("{sub}.{text}"),
+        },
+    });
+    let new = found.new.map(|v| v.json().clone());
+    Some((
+        Finding {
+            rule: doc.id.to_owned(),
+            family: doc.family.as_str().to_owned(),
+            level,
+            status: found.status,
+            fingerprint: fingerprint(doc.id, found.resource.as_deref(), path.as_deref(), new.as_ref()),
+            resource: found.resource,
+            path,
+            old: found.old.map(|v| v.json().clone()),
+            new,
+            remote: found.remote.map(|v| v.json().clone()),
+            message: found.message,
+            impact: found.impact.unwrap_or_else(|| doc.impact.to_owned()),
+            remedy: found.remedy.unwrap_or_else(|| doc.remedy.to_owned()),
+            location,
+            standing,
+            waiver: None,
+        },
+        found.path,
+    ))
+}
+
+/// Takes out what another finding already says.
+fn silence(raw: &mut Vec<(Finding, Option<FieldPath>)>) {
+    let mut silenced: HashSet<(&'static str, Option<String>)> = HashSet::new();
+    for (rule, others) in SILENCES {
+        for (f, _) in raw.iter().filter(|(f, _)| f.rule == *rule) {
+            silenced.extend(others.iter().map(|o| (*o, f.resource.clone())));
+        }
+    }
+    // What another rule reports about a field is no field-reset.
+    let told: HashSet<(Option<String>, String)> = raw
+        .iter()
+        .filter(|(f, _)| f.rule != "field-reset")
+        .filter_map(|(f, path)| Some((f.resource.clone(), path.as_ref()?.segments().first().map(|s| format!("{s:?}"))?)))
+        .collect();
+    raw.retain(|(f, path)| {
+        let by_table = silenced.iter().any(|(rule, resource)| f.rule == *rule && f.resource == *resource);
+        let reset_told = f.rule == "field-reset"
+            && path.as_ref().and_then(|p| p.segments().first()).is_some_and(|s| told.contains(&(f.resource.clone(), format!("{s:?}"))));
+        !by_table && !reset_told
+    });
+}

@@ -1,0 +1,250 @@
+//! `inconsistent-plan`: an entry's two accounts differ. The CLI sends `new_state`; a plan that describes less than it sends is a lie.
+
+use crate::effect::{Effect, World, differences, lookup, nodes, same};
+use crate::json::Value;
+use crate::plan::{Action, Change, Engine, FieldPath, Segment};
+use crate::secret::REDACTED;
+
+use super::super::{Context, Doc, Family, Found, Rule, fires, quiet, rule};
+
+rule!(InconsistentPlan, Doc {
+    id: "inconsistent-plan",
+    family: Family::Integrity,
+    trigger: "The two accounts of an entry differ: what the CLI will send (new_state), and what the plan says that it changes (changes, action, states).",
+    impact: "The CLI sends new_state whole, also what no change names: the deploy does something that the plan does not say.",
+    remedy: "Do not deploy this file. Plan again; if a fresh plan says the same, report it with the entry.",
+    source: "Databricks CLI 1.13, reproduced: a name changed in new_state alone reached the jobs API",
+    needs: &[],
+    examples: &[
+        fires(r#""jobs.report": {"action": "update", "new_state": {"value": {"name": "hidden", "timeout_seconds": 60}}, "remote_state": {"name": "report", "timeout_seconds": 0}, "changes": {"timeout_seconds": {"action": "update", "new": 60, "remote": 0}}}"#),
+        fires(r#""jobs.report": {"action": "create", "new_state": {"value": {"name": "report"}}, "remote_state": {"name": "report"}}"#),
+        fires(r#""jobs.report": {"action": "update", "new_state": {"value": {"timeout_seconds": 60}}, "remote_state": {"timeout_seconds": 60}, "changes": {"timeout_seconds": {"action": "update", "old": 60, "new": 60, "remote": 0}}}"#)
+            .state(r#""jobs.report": {"timeout_seconds": 60, "name": "report"}"#),
+        quiet(r#""jobs.report": {"action": "update", "new_state": {"value": {"name": "report", "timeout_seconds": 60}}, "remote_state": {"name": "report", "timeout_seconds": 0}, "changes": {"timeout_seconds": {"action": "update", "new": 60, "remote": 0}}}"#),
+        quiet(r#""pipelines.orders": {"action": "update", "new_state": {"value": {"run_as": {"group_name": "g"}, "photon": true}}, "remote_state": {"run_as_user_name": "g"}, "changes": {"photon": {"action": "update", "new": true}}}"#),
+    ],
+}, |cx, out| {
+    let plan = cx.world.inputs.plan;
+    if plan.engine == Engine::Terraform {
+        return;
+    }
+    if let Some(message) = head(cx.world) {
+        out.push(Found::deployment(message));
+    }
+    for e in cx.world.effects() {
+        let mut faults: Vec<(FieldPath, String)> = Vec::new();
+        check(e, &mut faults);
+        let Some((path, first)) = faults.first().cloned() else { continue };
+        let more = if faults.len() > 1 { format!(" ({} more of the kind)", faults.len() - 1) } else { String::new() };
+        let found = Found::on(e, format!("The plan contradicts itself: {first}{more}."));
+        out.push(if path.is_root() { found } else { found.path(path) });
+    }
+});
+
+/// Points 8: the plan's head against its entries.
+fn head(world: &World<'_>) -> Option<String> {
+    let plan = world.inputs.plan;
+    if plan.lineage.is_some() {
+        return plan.serial.is_none().then(|| "The plan contradicts itself: it has a lineage but no serial above 0; the CLI refuses it as stale.".to_owned());
+    }
+    let odd = plan.entries.iter().find(|e| e.action != Action::Create || e.remote_state.is_some())?;
+    Some(format!(
+        "The plan contradicts itself: it has no lineage, as for a first deploy, but the action of {} is {}; without a lineage the CLI checks nothing.",
+        odd.key.short(),
+        odd.action.as_str()
+    ))
+}
+
+fn check(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
+    let entry = e.entry;
+    let mut say = |what: String| faults.push((FieldPath::default(), what));
+    if entry.gone && entry.remote_state.is_some() {
+        say("gone is true, but a remote_state is there".to_owned());
+    }
+    match entry.action {
+        Action::Create => {
+            if entry.remote_state.is_some() || entry.id.is_some() {
+                say("the action is create, but the resource has a remote_state or an id".to_owned());
+            }
+            if entry.new_state.is_none() {
+                say("the action is create, but there is no new_state".to_owned());
+            }
+        }
+        Action::Skip | Action::Delete => {
+            if entry.new_state.is_some() {
+                say(format!("the action is {}, but there is a new_state", entry.action.as_str()));
+            }
+            if entry.actionable().next().is_some() {
+                say(format!("the action is {}, but a change has another one", entry.action.as_str()));
+            }
+        }
+        _ => {
+            let highest = entry.changes.iter().map(|(_, c)| c.action).max().unwrap_or(Action::Skip);
+            if highest != entry.action {
+                say(format!("the action is {}, but the highest among its changes is {}", entry.action.as_str(), highest.as_str()));
+            }
+            if entry.remote_state.is_none() {
+                say(format!("the action is {}, but there is no remote_state", entry.action.as_str()));
+            }
+            if entry.new_state.is_none() {
+                say(format!("the action is {}, but there is no new_state", entry.action.as_str()));
+            }
+        }
+    }
+    vars(e, faults);
+    changes_against_sent(e, faults);
+    if entry.action.is_update_like()
+        && let Some(sent) = e.sent()
+    {
+        if let Some(remote) = e.remote() {
+            sent_against_remote(e, remote, sent, faults);
+        }
+        if let Some(deployed) = e.deployed.map(|d| &d.config).filter(|c| c.as_object().is_some()) {
+            for d in differences(deployed, sent) {
+                let path = unrooted(e, d.path);
+                if !is_named(e, &path) && !e.is_open(&path) {
+                    faults.push((path.clone(), format!("{path} is sent otherwise than it was deployed, and no change names it")));
+                }
+            }
+        }
+    }
+}
+
+/// Point 7: what waits for a reference, waits for an entry that comes before, and in an update it is a change.
+fn vars(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
+    for (path, text) in e.entry.new_state.iter().flat_map(|s| &s.vars) {
+        if let Some(node) = nodes(text).find(|n| !e.entry.depends_on.iter().any(|d| *d.node == **n)) {
+            faults.push((path.clone(), format!("{path} waits for {}, which is not in depends_on", crate::text::visible(&node))));
+        }
+        if e.entry.action.is_update_like() && !is_named(e, path) {
+            faults.push((path.clone(), format!("{path} waits for a reference, and no change names it")));
+        }
+    }
+}
+
+/// Point 6: what a change calls new is what is sent.
+fn changes_against_sent(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
+    let Some(sent) = e.sent() else { return };
+    for (path, change) in &e.entry.changes {
+        let Some(new) = &change.new else { continue };
+        if new.as_str() == Some(REDACTED) || e.is_open(path) || e.is_open(&indexed(sent, path)) {
+            continue;
+        }
+        let here = sent_at(e, sent, path);
+        let redacted = holds_redacted(new);
+        if !same(path.last_field(), Some(new), here) && !redacted {
+            faults.push((path.clone(), format!("the change of {} calls another value new than the one that is sent", shown(path))));
+        }
+    }
+}
+
+/// Point 5: what is sent otherwise than the workspace has it, a change names.
+fn sent_against_remote(e: &Effect<'_>, remote: &Value, sent: &Value, faults: &mut Vec<(FieldPath, String)>) {
+    if !e.is_resource() && Effect::list(remote).is_none() {
+        return;
+    }
+    for d in differences(remote, sent) {
+        let path = unrooted(e, d.path);
+        if e.is_open(&path) || never_returned(e, &path, d.from) {
+            continue;
+        }
+        let covering: Vec<&Change> = e.entry.changes.iter().filter(|(p, _)| names(e, p, &path)).map(|(_, c)| c).collect();
+        let fault = match d.to {
+            None => {
+                let item = matches!(path.segments().last(), Some(Segment::Item(..)));
+                let above = e.entry.changes.iter().any(|(p, _)| p.covers(&path) || lookup_path(e, p).covers(&path));
+                item && !above
+            }
+            // A list whose items have no identity: what is gone from it counts like what is new in it.
+            Some(_) => covering.is_empty() || covering.iter().all(|c| c.new.is_none()),
+        };
+        if fault {
+            faults.push((path.clone(), format!("{} is sent otherwise than the workspace has it, and no change says so", shown(&path))));
+        }
+    }
+}
+
+/// Fields that the workspace takes and never returns (Databricks REST API; `run_as` of a pipeline stands in `run_as_user_name` only).
+const INPUT_ONLY: &[(&str, &str)] = &[
+    ("pipelines", "run_as"),
+    ("pipelines", "cascade_on_destroy"),
+    ("pipelines", "allow_duplicate_names"),
+    ("pipelines", "dry_run"),
+    ("jobs", "run_as"),
+    ("alerts", "run_as"),
+    ("apps", "run_as"),
+    ("*", "purge_on_delete"),
+    ("*", "cascade_on_destroy"),
+    ("*", "lifecycle"),
+];
+
+fn never_returned(e: &Effect<'_>, path: &FieldPath, from: Option<&Value>) -> bool {
+    from.is_none_or(Value::is_blank)
+        && INPUT_ONLY.iter().any(|(kind, field)| (*kind == "*" || *kind == e.kind()) && path.starts_with(&[field]))
+        && e.remote().and_then(|r| path.segments().first().and_then(|s| lookup(r, std::slice::from_ref(s)))).is_none_or(Value::is_blank)
+}
+
+fn is_named(e: &Effect<'_>, path: &FieldPath) -> bool {
+    e.entry.changes.iter().any(|(p, _)| names(e, p, path))
+}
+
+/// Whether the path of a change names this field: at, above or below it, by identity or by index.
+fn names(e: &Effect<'_>, change: &FieldPath, path: &FieldPath) -> bool {
+    change.overlaps(path) || {
+        let change = lookup_path(e, change);
+        change.overlaps(path) || e.sent().is_some_and(|sent| indexed(sent, &change).overlaps(&indexed(sent, path)))
+    }
+}
+
+fn lookup_path(e: &Effect<'_>, path: &FieldPath) -> FieldPath {
+    unrooted(e, path.clone())
+}
+
+/// Paths of permissions and grants start in the list itself: takes `__embed__` or `acls` off.
+fn unrooted(e: &Effect<'_>, path: FieldPath) -> FieldPath {
+    match path.segments() {
+        [Segment::Field(f), rest @ ..] if !e.is_resource() && matches!(&**f, "__embed__" | "acls") => FieldPath::from(rest.to_vec()),
+        _ => path,
+    }
+}
+
+/// What is sent at the path of a change.
+fn sent_at<'v>(e: &Effect<'_>, sent: &'v Value, path: &FieldPath) -> Option<&'v Value> {
+    let in_list = !e.is_resource() && !matches!(path.segments().first(), Some(Segment::Field(_)));
+    if !in_list {
+        return lookup(sent, path.segments());
+    }
+    let list = sent.get("__embed__").or_else(|| sent.get("acls"))?;
+    lookup(list, path.segments())
+}
+
+/// The path with items by index, as `vars` writes them.
+fn indexed(value: &Value, path: &FieldPath) -> FieldPath {
+    let mut here = Some(value);
+    let segments = path.segments().iter().map(|segment| {
+        let found = match (segment, here) {
+            (Segment::Item(field, id), Some(v)) => {
+                let at = v.as_array().and_then(|a| a.iter().position(|i| i.get(field).and_then(Value::as_str) == Some(id)));
+                at.map_or_else(|| segment.clone(), Segment::Index)
+            }
+            _ => segment.clone(),
+        };
+        here = here.and_then(|v| lookup(v, std::slice::from_ref(&found)));
+        found
+    });
+    FieldPath::from(segments.collect::<Vec<_>>())
+}
+
+/// Whether the CLI has put [`REDACTED`] anywhere in it.
+fn holds_redacted(value: &Value) -> bool {
+    match value {
+        Value::String(s) => &**s == REDACTED,
+        Value::Array(items) => items.iter().any(holds_redacted),
+        Value::Object(members) => members.iter().any(|(_, v)| holds_redacted(v)),
+        _ => false,
+    }
+}
+
+fn shown(path: &FieldPath) -> String {
+    if path.is_root() { "the whole list".to_owned() } else { crate::text::visible(&path.to_string()) }
+}
