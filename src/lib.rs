@@ -19,6 +19,7 @@ pub mod bundle;
 pub mod commands;
 pub mod effect;
 pub mod host;
+pub mod impact;
 pub mod json;
 pub mod plan;
 pub mod policy;

@@ -10,14 +10,30 @@ pub const SECRET: &str = "(secret)";
 pub const REDACTED: &str = "[redacted]";
 
 /// Field names whose value is a secret. Also every name that ends in `_plaintext` or `_password`.
-const SECRET_FIELDS: &[&str] =
-    &["access_token", "account_key", "api_key", "client_secret", "password", "private_key", "secret_key", "string_value", "token_value"];
+const SECRET_FIELDS: &[&str] = &[
+    "access_token",
+    "account_key",
+    "api_key",
+    "client_secret",
+    "password",
+    "private_key",
+    "secret_key",
+    "string_value",
+    "token_value",
+];
 
 /// Whether a field of this name holds a secret. Keys of free maps count by their last dotted part (`db.password`).
 #[must_use]
 pub fn is_secret_field(name: &str) -> bool {
-    let name = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase().replace('-', "_");
-    name.ends_with("_plaintext") || name.ends_with("_password") || SECRET_FIELDS.contains(&name.as_str())
+    let name = name
+        .rsplit('.')
+        .next()
+        .unwrap_or(name)
+        .to_ascii_lowercase()
+        .replace('-', "_");
+    name.ends_with("_plaintext")
+        || name.ends_with("_password")
+        || SECRET_FIELDS.contains(&name.as_str())
 }
 
 /// Whether a field of a resource of this type holds a secret: [`is_secret_field`], and `value` of a `secrets` resource.
@@ -64,14 +80,23 @@ pub fn looks_like_token(text: &str) -> bool {
     let is_token = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let starts = TOKEN_STARTS.iter().any(|(start, more)| {
         text.match_indices(start).any(|(at, _)| {
-            let apart = text.get(..at).and_then(|b| b.chars().next_back()).is_none_or(|c| !is_token(c));
+            let apart = text
+                .get(..at)
+                .and_then(|b| b.chars().next_back())
+                .is_none_or(|c| !is_token(c));
             let rest = text.get(at + start.len()..).unwrap_or_default();
             let word: String = rest.chars().take_while(|c| is_token(*c)).collect();
             // A word of letters alone is a name ("sk-learn-experiments"), not a token.
-            apart && word.len() >= *more && (word.bytes().any(|b| b.is_ascii_digit()) || word.contains("not-a-real-key"))
+            apart
+                && word.len() >= *more
+                && (word.bytes().any(|b| b.is_ascii_digit()) || word.contains("not-a-real-key"))
         })
     });
-    starts || text.contains("PRIVATE KEY-----") || text.contains("AccountKey=") || text.contains("SharedAccessKey=") || is_jwt(text)
+    starts
+        || text.contains("PRIVATE KEY-----")
+        || text.contains("AccountKey=")
+        || text.contains("SharedAccessKey=")
+        || is_jwt(text)
 }
 
 /// Three base64url parts, the first two of which start like `{"`.
@@ -120,7 +145,11 @@ impl Shown {
 /// The text, or [`SECRET`] where it holds something that looks like a token.
 #[must_use]
 pub fn hide(text: &str) -> String {
-    if looks_like_token(text) { SECRET.to_owned() } else { text.to_owned() }
+    if looks_like_token(text) {
+        SECRET.to_owned()
+    } else {
+        text.to_owned()
+    }
 }
 
 fn show(kind: &str, field: Option<&str>, value: &Value) -> serde_json::Value {
@@ -128,7 +157,9 @@ fn show(kind: &str, field: Option<&str>, value: &Value) -> serde_json::Value {
     if field.is_some_and(|f| is_secret_field_of(kind, f)) {
         return match value {
             Value::Null => J::Null,
-            Value::String(s) if s.is_empty() || is_scope_reference(s) || &**s == REDACTED => J::String(s.to_string()),
+            Value::String(s) if s.is_empty() || is_scope_reference(s) || &**s == REDACTED => {
+                J::String(s.to_string())
+            }
             _ => J::String(SECRET.to_owned()),
         };
     }
@@ -140,7 +171,12 @@ fn show(kind: &str, field: Option<&str>, value: &Value) -> serde_json::Value {
         Value::Float(f) => J::from(*f),
         Value::String(s) => J::String(hide(s)),
         Value::Array(items) => J::Array(items.iter().map(|i| show(kind, field, i)).collect()),
-        Value::Object(members) => J::Object(members.iter().map(|(k, v)| (hide(k), show(kind, Some(k), v))).collect()),
+        Value::Object(members) => J::Object(
+            members
+                .iter()
+                .map(|(k, v)| (hide(k), show(kind, Some(k), v)))
+                .collect(),
+        ),
     }
 }
 
@@ -157,7 +193,13 @@ mod tests {
 
     #[test]
     fn fields_and_tokens() {
-        for name in ["openai_api_key_plaintext", "password", "db.password", "Client-Secret", "admin_password"] {
+        for name in [
+            "openai_api_key_plaintext",
+            "password",
+            "db.password",
+            "Client-Secret",
+            "admin_password",
+        ] {
             assert!(is_secret_field(name), "{name}");
         }
         for name in ["api_key_scope", "name", "value", "password_policy"] {
@@ -173,7 +215,13 @@ mod tests {
         ] {
             assert!(looks_like_token(token), "{token}");
         }
-        for plain in ["sk-learn-experiments-for-everyone", "5f0c6c1e-0000-4000-8000-0000000000aa", "dapi", "/Workspace/Users/a/.bundle", "task-0123456789abcdefghijk"] {
+        for plain in [
+            "sk-learn-experiments-for-everyone",
+            "5f0c6c1e-0000-4000-8000-0000000000aa",
+            "dapi",
+            "/Workspace/Users/a/.bundle",
+            "task-0123456789abcdefghijk",
+        ] {
             assert!(!looks_like_token(plain), "{plain}");
         }
         assert!(is_scope_reference("{{secrets/a/b}}"));

@@ -37,7 +37,10 @@ pub fn visible(text: &str) -> String {
 pub fn quoted(text: &str) -> String {
     let cut: String = text.chars().take(MAX_QUOTED).collect();
     let more = if cut.len() < text.len() { "…" } else { "" };
-    format!("\"{}{more}\"", visible(&cut.replace('\\', "\\\\").replace('"', "\\\"")))
+    format!(
+        "\"{}{more}\"",
+        visible(&cut.replace('\\', "\\\\").replace('"', "\\\""))
+    )
 }
 
 /// The known name nearest to a mistyped one, if one is near enough to be meant.
@@ -45,7 +48,13 @@ pub fn quoted(text: &str) -> String {
 pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     known
         .into_iter()
-        .map(|k| (strsim::jaro_winkler(name, k), strsim::osa_distance(name, k), k))
+        .map(|k| {
+            (
+                strsim::jaro_winkler(name, k),
+                strsim::osa_distance(name, k),
+                k,
+            )
+        })
         .filter(|(similar, edits, k)| *similar > 0.84 || *edits <= 1 + k.len() / 6)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, _, k)| k)
@@ -57,7 +66,10 @@ mod tests {
 
     #[test]
     fn nothing_hides() {
-        assert_eq!(visible("a\u{202e}b\r\n\u{1b}[31m\u{200b}"), "a\\u{202e}b\\r\\n\\u{1b}[31m\\u{200b}");
+        assert_eq!(
+            visible("a\u{202e}b\r\n\u{1b}[31m\u{200b}"),
+            "a\\u{202e}b\\r\\n\\u{1b}[31m\\u{200b}"
+        );
         assert_eq!(quoted("say \"hi\"\\"), r#""say \"hi\"\\""#);
         assert_eq!(quoted(&"x".repeat(500)).chars().count(), MAX_QUOTED + 3);
     }

@@ -36,35 +36,61 @@ impl Bundle {
     /// (reproduced with CLI 1.13).
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<Self, Error> {
         let Value::Object(mut root) = json::parse(bytes, limits)? else {
-            return Err(Error::new("expected a bundle JSON (an object), found another JSON value", HOW));
+            return Err(Error::new(
+                "expected a bundle JSON (an object), found another JSON value",
+                HOW,
+            ));
         };
         if root.get("plan").is_some() && root.get("bundle").is_none() {
             return Err(Error::new("expected a bundle JSON, found a plan", HOW));
         }
         if root.get("state_version").is_some() {
-            return Err(Error::new("expected a bundle JSON, found a deployment state (resources.json)", "give it with --state"));
+            return Err(Error::new(
+                "expected a bundle JSON, found a deployment state (resources.json)",
+                "give it with --state",
+            ));
         }
-        let locations = root.take("__locations").map(|v| read_locations(&v)).unwrap_or_default();
+        let locations = root
+            .take("__locations")
+            .map(|v| read_locations(&v))
+            .unwrap_or_default();
         let root = Value::Object(root);
-        let Some(target) = root.at(&["bundle", "target"]).and_then(Value::as_str).filter(|t| !t.is_empty()) else {
-            return Err(Error::new("expected a bundle JSON with bundle.target, found none", HOW));
+        let Some(target) = root
+            .at(&["bundle", "target"])
+            .and_then(Value::as_str)
+            .filter(|t| !t.is_empty())
+        else {
+            return Err(Error::new(
+                "expected a bundle JSON with bundle.target, found none",
+                HOW,
+            ));
         };
         let target = Box::from(target);
         for part in ["bundle", "workspace", "run_as", "permissions", "resources"] {
             if let Some(found) = root.get(part).and_then(unresolved) {
                 return Err(Error::new(
-                    format!("expected a resolved bundle JSON, found the reference {} left in {part}: `bundle validate` failed and printed it all the same", quoted(found)),
+                    format!(
+                        "expected a resolved bundle JSON, found the reference {} left in {part}: `bundle validate` failed and printed it all the same",
+                        quoted(found)
+                    ),
                     "mend what `databricks bundle validate -t TARGET` reports, and write the file again",
                 ));
             }
         }
-        if root.at(&["workspace", "current_user"]).is_none_or(Value::is_blank) {
+        if root
+            .at(&["workspace", "current_user"])
+            .is_none_or(Value::is_blank)
+        {
             return Err(Error::new(
                 "expected a resolved bundle JSON with workspace.current_user, found none: `bundle validate` could not ask the workspace",
                 "mend what `databricks bundle validate -t TARGET` reports, and write the file again",
             ));
         }
-        Ok(Self { root, target, locations })
+        Ok(Self {
+            root,
+            target,
+            locations,
+        })
     }
 
     /// The target it was resolved for.
@@ -76,7 +102,10 @@ impl Bundle {
     /// A text at a chain of names, such as `["workspace", "host"]`; empty counts as absent.
     #[must_use]
     pub fn text(&self, path: &[&str]) -> Option<&str> {
-        self.root.at(path).and_then(Value::as_str).filter(|t| !t.is_empty())
+        self.root
+            .at(path)
+            .and_then(Value::as_str)
+            .filter(|t| !t.is_empty())
     }
 
     /// A value at a chain of names.
@@ -88,7 +117,10 @@ impl Bundle {
     /// The configuration of a resource, or of its permissions or grants block. A resource that `summary` lists as deleted is not in it.
     #[must_use]
     pub fn resource(&self, key: &ResourceKey) -> Option<&Value> {
-        let resource = self.root.at(&["resources", key.kind(), key.name()]).filter(|r| !is_deleted(r))?;
+        let resource = self
+            .root
+            .at(&["resources", key.kind(), key.name()])
+            .filter(|r| !is_deleted(r))?;
         match key.sub() {
             None => Some(resource),
             Some(sub) => resource.get(sub.as_str()).filter(|b| !b.is_blank()),
@@ -97,9 +129,19 @@ impl Bundle {
 
     /// All resources: type, name, configuration; deleted ones aside.
     pub fn resources(&self) -> impl Iterator<Item = (&str, &str, &Value)> {
-        let kinds = self.root.get("resources").and_then(Value::as_object).into_iter().flat_map(json::Object::iter);
+        let kinds = self
+            .root
+            .get("resources")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(json::Object::iter);
         kinds.flat_map(|(kind, members)| {
-            members.as_object().into_iter().flat_map(json::Object::iter).filter(|(_, r)| !is_deleted(r)).map(move |(name, r)| (kind, name, r))
+            members
+                .as_object()
+                .into_iter()
+                .flat_map(json::Object::iter)
+                .filter(|(_, r)| !is_deleted(r))
+                .map(move |(name, r)| (kind, name, r))
         })
     }
 
@@ -125,7 +167,12 @@ impl Bundle {
                 }
                 Segment::Item(field, value) => {
                     let items = here.and_then(Value::as_array).unwrap_or_default();
-                    let Some(i) = items.iter().position(|v| v.get(field).and_then(Value::as_str) == Some(value)) else { break };
+                    let Some(i) = items
+                        .iter()
+                        .position(|v| v.get(field).and_then(Value::as_str) == Some(value))
+                    else {
+                        break;
+                    };
                     here = items.get(i);
                     index(i)
                 }
@@ -151,11 +198,13 @@ fn is_deleted(resource: &Value) -> bool {
 /// A reference that a good bundle JSON does not hold any more.
 fn unresolved(value: &Value) -> Option<&str> {
     match value {
-        Value::String(s) => ["${bundle.", "${workspace.", "${var."].iter().find_map(|start| {
-            let from = s.find(start)?;
-            let text = s.get(from..)?;
-            text.find('}').and_then(|end| text.get(..=end))
-        }),
+        Value::String(s) => ["${bundle.", "${workspace.", "${var."]
+            .iter()
+            .find_map(|start| {
+                let from = s.find(start)?;
+                let text = s.get(from..)?;
+                text.find('}').and_then(|end| text.get(..=end))
+            }),
         Value::Array(items) => items.iter().find_map(unresolved),
         Value::Object(members) => members.iter().find_map(|(_, v)| unresolved(v)),
         _ => None,
@@ -163,18 +212,46 @@ fn unresolved(value: &Value) -> Option<&str> {
 }
 
 fn read_locations(value: &Value) -> HashMap<Box<str>, Location> {
-    let files: Vec<&str> = value.get("files").and_then(Value::as_array).unwrap_or_default().iter().map(|f| f.as_str().unwrap_or_default()).collect();
+    let files: Vec<&str> = value
+        .get("files")
+        .and_then(Value::as_array)
+        .unwrap_or_default()
+        .iter()
+        .map(|f| f.as_str().unwrap_or_default())
+        .collect();
     let number = |v: Option<&Value>| match v {
         Some(Value::Int(n)) => u64::try_from(*n).ok(),
         _ => None,
     };
     let mut out = HashMap::new();
-    for (path, places) in value.get("locations").and_then(Value::as_object).into_iter().flat_map(json::Object::iter) {
+    for (path, places) in value
+        .get("locations")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(json::Object::iter)
+    {
         // Several files can define one resource; the first one named is where the CLI points, too.
-        let Some([file, line, column]) = places.as_array().and_then(<[_]>::first).and_then(Value::as_array) else { continue };
-        let file = number(Some(file)).and_then(|n| usize::try_from(n).ok()).and_then(|n| files.get(n));
-        if let (Some(file), Some(line), Some(column)) = (file, number(Some(line)), number(Some(column))) {
-            out.insert(path.into(), Location { file: (*file).to_owned(), line, column });
+        let Some([file, line, column]) = places
+            .as_array()
+            .and_then(<[_]>::first)
+            .and_then(Value::as_array)
+        else {
+            continue;
+        };
+        let file = number(Some(file))
+            .and_then(|n| usize::try_from(n).ok())
+            .and_then(|n| files.get(n));
+        if let (Some(file), Some(line), Some(column)) =
+            (file, number(Some(line)), number(Some(column)))
+        {
+            out.insert(
+                path.into(),
+                Location {
+                    file: (*file).to_owned(),
+                    line,
+                    column,
+                },
+            );
         }
     }
     out
@@ -197,20 +274,43 @@ mod tests {
         let b = read(GOOD).unwrap();
         let key = ResourceKey::parse("resources.jobs.a").unwrap();
         let path = FieldPath::parse("tasks[task_key='t1'].pipeline_task").unwrap();
-        assert_eq!(b.location(&key, Some(&path)).map(|l| (l.line, l.column)), Some((9, 7)));
-        assert_eq!(b.location(&key, Some(&FieldPath::of(&["run_as"]))).map(|l| l.line), Some(3));
+        assert_eq!(
+            b.location(&key, Some(&path)).map(|l| (l.line, l.column)),
+            Some((9, 7))
+        );
+        assert_eq!(
+            b.location(&key, Some(&FieldPath::of(&["run_as"])))
+                .map(|l| l.line),
+            Some(3)
+        );
         assert_eq!(b.resources().count(), 1, "a deleted resource is not in it");
-        assert!(b.resource(&ResourceKey::parse("resources.jobs.a.permissions").unwrap()).is_none(), "an empty block is none");
+        assert!(
+            b.resource(&ResourceKey::parse("resources.jobs.a.permissions").unwrap())
+                .is_none(),
+            "an empty block is none"
+        );
     }
 
     #[test]
     fn what_is_not_resolved_is_refused() {
         assert!(read("{}").unwrap_err().contains("bundle.target"));
         assert!(read("[]").is_err());
-        assert!(read(&GOOD.replace("\"name\":\"b\"", "\"name\":\"${var.b}\"")).unwrap_err().contains("${var.b}"));
-        assert!(read(&GOOD.replace("\"userName\":\"x\"", "")).unwrap_err().contains("current_user"));
+        assert!(
+            read(&GOOD.replace("\"name\":\"b\"", "\"name\":\"${var.b}\""))
+                .unwrap_err()
+                .contains("${var.b}")
+        );
+        assert!(
+            read(&GOOD.replace("\"userName\":\"x\"", ""))
+                .unwrap_err()
+                .contains("current_user")
+        );
         assert!(read(&GOOD.replace("\"t0\"", "\"${resources.jobs.a.id}\"")).is_ok());
         assert!(read(r#"{"plan":{}}"#).unwrap_err().contains("a plan"));
-        assert!(read(r#"{"state_version":2}"#).unwrap_err().contains("state"));
+        assert!(
+            read(r#"{"state_version":2}"#)
+                .unwrap_err()
+                .contains("state")
+        );
     }
 }

@@ -24,12 +24,20 @@ pub struct Error {
 
 impl Error {
     fn new(message: impl Into<String>, help: &str) -> Self {
-        Self { message: message.into(), position: None, help: Some(help.to_owned()) }
+        Self {
+            message: message.into(),
+            position: None,
+            help: Some(help.to_owned()),
+        }
     }
 }
 
 impl From<json::Error> for Error {
     fn from(e: json::Error) -> Self {
-        Self { message: e.message, position: e.position, help: e.help }
+        Self {
+            message: e.message,
+            position: e.position,
+            help: e.help,
+        }
     }
 }

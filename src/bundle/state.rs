@@ -36,34 +36,76 @@ impl State {
     /// A file that is no such state.
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<Self, Error> {
         let root = json::parse(bytes, limits)?;
-        let wrong = |found: String| Error::new(format!("expected a deployment state with state_version 2 or 3, found {found}"), HOW);
+        let wrong = |found: String| {
+            Error::new(
+                format!("expected a deployment state with state_version 2 or 3, found {found}"),
+                HOW,
+            )
+        };
         match root.get("state_version") {
             Some(Value::Int(2 | 3)) => {}
             Some(Value::Int(n)) => return Err(wrong(format!("version {n}"))),
             Some(other) => return Err(wrong(other.kind().to_owned())),
             None if root.get("plan").is_some() => return Err(wrong("a plan".to_owned())),
             None if root.get("bundle").is_some() => return Err(wrong("a bundle JSON".to_owned())),
-            None if root.get("terraform_version").is_some() => return Err(wrong("a state of the Terraform engine".to_owned())),
+            None if root.get("terraform_version").is_some() => {
+                return Err(wrong("a state of the Terraform engine".to_owned()));
+            }
             None => return Err(wrong("no state_version".to_owned())),
         }
         let text = |name: &str| match root.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(s)) => Ok(Some(s.clone()).filter(|s| !s.is_empty())),
-            Some(other) => Err(Error::new(format!("expected {name} of the state to be a string, found {}", other.kind()), HOW)),
+            Some(other) => Err(Error::new(
+                format!(
+                    "expected {name} of the state to be a string, found {}",
+                    other.kind()
+                ),
+                HOW,
+            )),
         };
         let serial = match root.get("serial") {
             None | Some(Value::Null) => None,
-            Some(Value::Int(n)) => {
-                Some(u64::try_from(*n).map_err(|_| Error::new(format!("expected serial of the state to be an integer from 0 on, found {n}"), HOW))?)
+            Some(Value::Int(n)) => Some(u64::try_from(*n).map_err(|_| {
+                Error::new(
+                    format!("expected serial of the state to be an integer from 0 on, found {n}"),
+                    HOW,
+                )
+            })?),
+            Some(other) => {
+                return Err(Error::new(
+                    format!(
+                        "expected serial of the state to be an integer, found {}",
+                        other.kind()
+                    ),
+                    HOW,
+                ));
             }
-            Some(other) => return Err(Error::new(format!("expected serial of the state to be an integer, found {}", other.kind()), HOW)),
         };
         let resources = match root.get("state") {
             None | Some(Value::Null) => None,
-            Some(Value::Object(members)) => Some(members.iter().map(|(k, v)| (k.into(), deployed(v))).collect()),
-            Some(other) => return Err(Error::new(format!("expected state to be an object of resources, found {}", other.kind()), HOW)),
+            Some(Value::Object(members)) => Some(
+                members
+                    .iter()
+                    .map(|(k, v)| (k.into(), deployed(v)))
+                    .collect(),
+            ),
+            Some(other) => {
+                return Err(Error::new(
+                    format!(
+                        "expected state to be an object of resources, found {}",
+                        other.kind()
+                    ),
+                    HOW,
+                ));
+            }
         };
-        Ok(Self { lineage: text("lineage")?, serial: serial.filter(|s| *s > 0), cli_version: text("cli_version")?, resources })
+        Ok(Self {
+            lineage: text("lineage")?,
+            serial: serial.filter(|s| *s > 0),
+            cli_version: text("cli_version")?,
+            resources,
+        })
     }
 
     /// What was deployed under this full key; `None` also when the file does not say.
@@ -75,7 +117,9 @@ impl State {
     /// Whether nothing was ever deployed, as far as the file tells.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.lineage.is_none() && self.serial.is_none() && self.resources.as_ref().is_none_or(BTreeMap::is_empty)
+        self.lineage.is_none()
+            && self.serial.is_none()
+            && self.resources.as_ref().is_none_or(BTreeMap::is_empty)
     }
 }
 
@@ -85,7 +129,10 @@ fn deployed(value: &Value) -> Deployed {
         Some(Value::Int(n)) => Some(n.to_string().into()),
         _ => None,
     };
-    Deployed { id, config: value.get("state").cloned().unwrap_or(Value::Null) }
+    Deployed {
+        id,
+        config: value.get("state").cloned().unwrap_or(Value::Null),
+    }
 }
 
 #[cfg(test)]
@@ -99,8 +146,13 @@ mod tests {
     #[test]
     fn versions_two_three_and_header_only() {
         let full = read(r#"{"state_version":2,"lineage":"l","serial":4,"state":{"resources.jobs.a":{"__id__":"1","state":{"name":"a"}}}}"#).unwrap();
-        assert_eq!(full.deployed("resources.jobs.a").and_then(|d| d.id.as_deref()), Some("1"));
-        let header = read(r#"{"state_version":3,"lineage":"l","serial":4,"features":["x"]}"#).unwrap();
+        assert_eq!(
+            full.deployed("resources.jobs.a")
+                .and_then(|d| d.id.as_deref()),
+            Some("1")
+        );
+        let header =
+            read(r#"{"state_version":3,"lineage":"l","serial":4,"features":["x"]}"#).unwrap();
         assert!(header.resources.is_none() && !header.is_empty());
         assert!(read(r#"{"state_version":2}"#).unwrap().is_empty());
     }

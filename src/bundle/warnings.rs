@@ -32,22 +32,49 @@ impl Warnings {
     /// # Errors
     /// A text that is larger than the limit or not UTF-8.
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<Self, Error> {
-        const HOW: &str = "keep it with `databricks bundle plan -o json -t TARGET > plan.json 2> warnings.txt`";
+        const HOW: &str =
+            "keep it with `databricks bundle plan -o json -t TARGET > plan.json 2> warnings.txt`";
         if bytes.len() as u64 > limits.bytes {
-            return Err(Error::new(format!("expected at most {} bytes of warnings, found {}", limits.bytes, bytes.len()), HOW));
+            return Err(Error::new(
+                format!(
+                    "expected at most {} bytes of warnings, found {}",
+                    limits.bytes,
+                    bytes.len()
+                ),
+                HOW,
+            ));
         }
-        let text = std::str::from_utf8(bytes).map_err(|_| Error::new("expected the CLI's warnings as UTF-8 text, found bytes that are not", HOW))?;
+        let text = std::str::from_utf8(bytes).map_err(|_| {
+            Error::new(
+                "expected the CLI's warnings as UTF-8 text, found bytes that are not",
+                HOW,
+            )
+        })?;
         let lines: Vec<&str> = text.lines().collect();
         let mut ignored = Vec::new();
         for (i, line) in lines.iter().enumerate() {
-            let Some(field) = unknown_field(line) else { continue };
+            let Some(field) = unknown_field(line) else {
+                continue;
+            };
             let detail = |word: &str| {
-                lines.iter().skip(i + 1).take(3).take_while(|l| l.starts_with("  ")).find_map(|l| l.trim().strip_prefix(word)).map(str::trim)
+                lines
+                    .iter()
+                    .skip(i + 1)
+                    .take(3)
+                    .take_while(|l| l.starts_with("  "))
+                    .find_map(|l| l.trim().strip_prefix(word))
+                    .map(str::trim)
             };
             let at = detail("at ").unwrap_or_default();
             let (key, mut path) = split(at);
             path.push(crate::plan::Segment::Field(field.into()));
-            ignored.push(IgnoredField { field: field.to_owned(), at: at.to_owned(), key, path, location: detail("in ").and_then(place) });
+            ignored.push(IgnoredField {
+                field: field.to_owned(),
+                at: at.to_owned(),
+                key,
+                path,
+                location: detail("in ").and_then(place),
+            });
         }
         Ok(Self { ignored })
     }
@@ -61,7 +88,9 @@ fn unknown_field(line: &str) -> Option<&str> {
         return None;
     }
     let name = line.get(at + "unknown field: ".len()..)?;
-    let name = name.split(|c: char| c.is_whitespace() || c == '\u{1b}').next()?;
+    let name = name
+        .split(|c: char| c.is_whitespace() || c == '\u{1b}')
+        .next()?;
     (!name.is_empty()).then_some(name)
 }
 
@@ -80,7 +109,10 @@ fn split(at: &str) -> (Option<ResourceKey>, FieldPath) {
     match fields.as_slice() {
         ["resources", kind, name] => {
             let rest = path.segments().get(3..).unwrap_or_default().to_vec();
-            (ResourceKey::parse(&format!("resources.{kind}.{name}")).ok(), FieldPath::from(rest))
+            (
+                ResourceKey::parse(&format!("resources.{kind}.{name}")).ok(),
+                FieldPath::from(rest),
+            )
         }
         _ => (None, path),
     }
@@ -91,7 +123,11 @@ fn place(text: &str) -> Option<Location> {
     let mut parts = text.rsplitn(3, ':');
     let column = parts.next()?.parse().ok()?;
     let line = parts.next()?.parse().ok()?;
-    Some(Location { file: parts.next()?.to_owned(), line, column })
+    Some(Location {
+        file: parts.next()?.to_owned(),
+        line,
+        column,
+    })
 }
 
 #[cfg(test)]
@@ -106,10 +142,25 @@ mod tests {
         )
         .unwrap();
         assert_eq!(w.ignored.len(), 2);
-        assert_eq!(w.ignored[0].key.as_ref().map(ResourceKey::short), Some("pipelines.orders"));
+        assert_eq!(
+            w.ignored[0].key.as_ref().map(ResourceKey::short),
+            Some("pipelines.orders")
+        );
         assert_eq!(w.ignored[0].path.to_string(), "run_as.group_name");
-        assert_eq!(w.ignored[0].location.as_ref().map(|l| (l.file.as_str(), l.line, l.column)), Some(("databricks.yml", 29, 9)));
-        assert_eq!((w.ignored[1].key.as_ref(), w.ignored[1].path.to_string().as_str()), (None, "bundle.nme"));
+        assert_eq!(
+            w.ignored[0]
+                .location
+                .as_ref()
+                .map(|l| (l.file.as_str(), l.line, l.column)),
+            Some(("databricks.yml", 29, 9))
+        );
+        assert_eq!(
+            (
+                w.ignored[1].key.as_ref(),
+                w.ignored[1].path.to_string().as_str()
+            ),
+            (None, "bundle.nme")
+        );
         assert!(Warnings::read(b"\xff", &Limits::default()).is_err());
     }
 

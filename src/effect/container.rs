@@ -22,16 +22,26 @@ impl Namespace {
     /// The full name.
     #[must_use]
     pub fn full_name(&self) -> String {
-        self.schema.as_ref().map_or_else(|| self.catalog.clone(), |s| format!("{}.{s}", self.catalog))
+        self.schema
+            .as_ref()
+            .map_or_else(|| self.catalog.clone(), |s| format!("{}.{s}", self.catalog))
     }
 }
 
 /// Where a resource of this type lives or publishes, by its fields. Several for a pipeline that publishes to several schemas.
 #[must_use]
 pub fn namespaces(kind: &str, value: &Value) -> Vec<Namespace> {
-    let text = |name: &str| value.get(name).and_then(Value::as_str).filter(|t| !t.is_empty() && !t.contains("${"));
+    let text = |name: &str| {
+        value
+            .get(name)
+            .and_then(Value::as_str)
+            .filter(|t| !t.is_empty() && !t.contains("${"))
+    };
     let of = |catalog: Option<&str>, schema: Option<&str>| {
-        catalog.map(|c| Namespace { catalog: c.to_lowercase(), schema: schema.map(str::to_lowercase) })
+        catalog.map(|c| Namespace {
+            catalog: c.to_lowercase(),
+            schema: schema.map(str::to_lowercase),
+        })
     };
     let dotted = |name: Option<&str>| {
         let mut parts = name?.split('.');
@@ -42,15 +52,32 @@ pub fn namespaces(kind: &str, value: &Value) -> Vec<Namespace> {
     };
     match kind {
         "schemas" => of(text("catalog_name"), None).into_iter().collect(),
-        "volumes" | "registered_models" | "secrets" => of(text("catalog_name"), text("schema_name")).into_iter().collect(),
+        "volumes" | "registered_models" | "secrets" => {
+            of(text("catalog_name"), text("schema_name"))
+                .into_iter()
+                .collect()
+        }
         "quality_monitors" => dotted(text("table_name")).into_iter().collect(),
-        "vector_search_indexes" | "synced_database_tables" | "postgres_synced_tables" => dotted(text("name")).into_iter().collect(),
+        "vector_search_indexes" | "synced_database_tables" | "postgres_synced_tables" => {
+            dotted(text("name")).into_iter().collect()
+        }
         "pipelines" => {
-            let mut out: Vec<Namespace> = of(text("catalog"), text("schema").or_else(|| text("target"))).into_iter().collect();
-            let objects = value.at(&["ingestion_definition", "objects"]).and_then(Value::as_array).unwrap_or_default();
+            let mut out: Vec<Namespace> =
+                of(text("catalog"), text("schema").or_else(|| text("target")))
+                    .into_iter()
+                    .collect();
+            let objects = value
+                .at(&["ingestion_definition", "objects"])
+                .and_then(Value::as_array)
+                .unwrap_or_default();
             for object in objects {
                 for part in ["table", "schema", "report"] {
-                    let own = |name: &str| object.at(&[part, name]).and_then(Value::as_str).filter(|t| !t.is_empty());
+                    let own = |name: &str| {
+                        object
+                            .at(&[part, name])
+                            .and_then(Value::as_str)
+                            .filter(|t| !t.is_empty())
+                    };
                     out.extend(of(own("destination_catalog"), own("destination_schema")));
                 }
             }
@@ -63,12 +90,23 @@ pub fn namespaces(kind: &str, value: &Value) -> Vec<Namespace> {
 }
 
 /// The container that an effect on a schema or catalog is about.
-#[must_use]
-pub fn own_namespace(kind: &str, value: &Value) -> Option<Namespace> {
-    let text = |name: &str| value.get(name).and_then(Value::as_str).filter(|t| !t.is_empty()).map(str::to_lowercase);
+fn own_namespace(kind: &str, value: &Value) -> Option<Namespace> {
+    let text = |name: &str| {
+        value
+            .get(name)
+            .and_then(Value::as_str)
+            .filter(|t| !t.is_empty())
+            .map(str::to_lowercase)
+    };
     match kind {
-        "schemas" => Some(Namespace { catalog: text("catalog_name")?, schema: Some(text("name")?) }),
-        "catalogs" => Some(Namespace { catalog: text("name")?, schema: None }),
+        "schemas" => Some(Namespace {
+            catalog: text("catalog_name")?,
+            schema: Some(text("name")?),
+        }),
+        "catalogs" => Some(Namespace {
+            catalog: text("name")?,
+            schema: None,
+        }),
         _ => None,
     }
 }
@@ -93,7 +131,10 @@ impl<'a> World<'a> {
         self.resources()
             .filter(|e| e.loses() && matches!(e.kind(), "schemas" | "catalogs"))
             .filter_map(|e| {
-                let now = e.remote().or_else(|| e.deployed.map(|d| &d.config)).or(e.config);
+                let now = e
+                    .remote()
+                    .or_else(|| e.deployed.map(|d| &d.config))
+                    .or(e.config);
                 Some((own_namespace(e.kind(), now?)?, e))
             })
             .collect()
@@ -110,9 +151,17 @@ impl<'a> World<'a> {
         let mut out = Vec::new();
         let mut add = |key: &str, short: &str, kind: &str, value: &Value| {
             for namespace in namespaces(kind, value) {
-                if let Some((_, container)) = containers.iter().find(|(c, e)| c.holds(&namespace) && e.entry.key.full() != key) {
+                if let Some((_, container)) = containers
+                    .iter()
+                    .find(|(c, e)| c.holds(&namespace) && e.entry.key.full() != key)
+                {
                     let container = container.entry.key.full();
-                    out.push(Lost { resource: short.to_owned(), kind: kind.to_owned(), namespace, container });
+                    out.push(Lost {
+                        resource: short.to_owned(),
+                        kind: kind.to_owned(),
+                        namespace,
+                        container,
+                    });
                     return;
                 }
             }
@@ -121,11 +170,21 @@ impl<'a> World<'a> {
             if e.loses() || e.action() == crate::plan::Action::Create || e.entry.is_gone() {
                 continue;
             }
-            if let Some(now) = e.remote().or_else(|| e.deployed.map(|d| &d.config)).or(e.config) {
+            if let Some(now) = e
+                .remote()
+                .or_else(|| e.deployed.map(|d| &d.config))
+                .or(e.config)
+            {
                 add(e.entry.key.full(), e.entry.key.resource(), e.kind(), now);
             }
         }
-        for (key, deployed) in self.inputs.state.and_then(|s| s.resources.as_ref()).into_iter().flatten() {
+        for (key, deployed) in self
+            .inputs
+            .state
+            .and_then(|s| s.resources.as_ref())
+            .into_iter()
+            .flatten()
+        {
             if let Ok(parsed) = crate::plan::ResourceKey::parse(key)
                 && parsed.sub().is_none()
                 && self.effect(key).is_none()
@@ -133,21 +192,68 @@ impl<'a> World<'a> {
                 add(key, parsed.resource(), parsed.kind(), &deployed.config);
             }
         }
-        if self.inputs.state.is_none_or(|s| s.resources.is_none()) && self.inputs.plan.not_selected > 0 {
-            for (kind, name, config) in self.inputs.bundle.into_iter().flat_map(crate::bundle::Bundle::resources) {
+        if self.inputs.state.is_none_or(|s| s.resources.is_none())
+            && self.inputs.plan.not_selected > 0
+        {
+            for (kind, name, config) in self
+                .inputs
+                .bundle
+                .into_iter()
+                .flat_map(crate::bundle::Bundle::resources)
+            {
                 let key = format!("resources.{kind}.{name}");
                 if self.effect(&key).is_none() {
                     let resolved = self.with_references(kind, config);
-                    add(&key, key.strip_prefix("resources.").unwrap_or(&key), kind, &resolved);
+                    add(
+                        &key,
+                        key.strip_prefix("resources.").unwrap_or(&key),
+                        kind,
+                        &resolved,
+                    );
                 }
             }
         }
         out
     }
 
+    /// What stays by the plan and may live in a container that does not: nothing tells where it lives.
+    #[must_use]
+    pub fn placeless(&self) -> Vec<&Effect<'a>> {
+        const PLACED: &[&str] = &[
+            "schemas",
+            "volumes",
+            "registered_models",
+            "secrets",
+            "quality_monitors",
+            "vector_search_indexes",
+            "synced_database_tables",
+            "postgres_synced_tables",
+            "pipelines",
+        ];
+        if self.lost_containers().is_empty() {
+            return Vec::new();
+        }
+        let stays = |e: &&Effect<'a>| {
+            !e.loses() && e.action() != crate::plan::Action::Create && !e.entry.is_gone()
+        };
+        self.resources()
+            .filter(stays)
+            .filter(|e| {
+                PLACED.contains(&e.kind())
+                    && e.remote().is_none()
+                    && e.deployed.is_none()
+                    && e.config.is_none()
+            })
+            .collect()
+    }
+
     /// The fields that say where a resource lives, with their references resolved.
     fn with_references(&self, kind: &str, config: &Value) -> Value {
-        let names: &[&str] = if kind == "pipelines" { &["catalog", "schema", "target"] } else { &["catalog_name", "schema_name", "name", "table_name"] };
+        let names: &[&str] = if kind == "pipelines" {
+            &["catalog", "schema", "target"]
+        } else {
+            &["catalog_name", "schema_name", "name", "table_name"]
+        };
         let members = names.iter().filter_map(|n| {
             let v = match config.get(n)? {
                 Value::String(s) if s.contains("${") => self.resolve(s)?,

@@ -20,9 +20,19 @@ pub struct Difference<'v> {
 /// `environment_key`, and `name` under `parameters` only.
 #[must_use]
 pub fn item_identity<'v>(list: Option<&str>, item: &'v Value) -> Option<(&'static str, &'v str)> {
-    const PRINCIPALS: &[&str] = &["principal", "user_name", "group_name", "service_principal_name"];
+    const PRINCIPALS: &[&str] = &[
+        "principal",
+        "user_name",
+        "group_name",
+        "service_principal_name",
+    ];
     const KEYS: &[&str] = &["task_key", "job_cluster_key", "environment_key"];
-    let text = |name: &'static str| item.get(name).and_then(Value::as_str).filter(|t| !t.is_empty()).map(|t| (name, t));
+    let text = |name: &'static str| {
+        item.get(name)
+            .and_then(Value::as_str)
+            .filter(|t| !t.is_empty())
+            .map(|t| (name, t))
+    };
     // `tasks[].depends_on` names a task_key without being that task.
     if list != Some("depends_on")
         && let Some(found) = KEYS.iter().find_map(|k| text(k))
@@ -40,12 +50,15 @@ pub fn item_identity<'v>(list: Option<&str>, item: &'v Value) -> Option<(&'stati
 pub fn same(list: Option<&str>, a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (Some(Value::Object(x)), Some(Value::Object(y))) => {
-            x.iter().all(|(k, v)| same(Some(k), Some(v), y.get(k))) && y.iter().all(|(k, v)| x.get(k).is_some() || v.is_blank())
+            x.iter().all(|(k, v)| same(Some(k), Some(v), y.get(k)))
+                && y.iter().all(|(k, v)| x.get(k).is_some() || v.is_blank())
         }
         (Some(Value::Array(x)), Some(Value::Array(y))) => {
             x.len() == y.len()
                 && match (by_identity(list, x), by_identity(list, y)) {
-                    (Some(x), Some(y)) => x.iter().all(|(id, v)| y.get(id).is_some_and(|w| same(None, Some(v), Some(w)))),
+                    (Some(x), Some(y)) => x
+                        .iter()
+                        .all(|(id, v)| y.get(id).is_some_and(|w| same(None, Some(v), Some(w)))),
                     _ => same_multiset(x, y),
                 }
         }
@@ -79,18 +92,35 @@ fn same_multiset(x: &[Value], y: &[Value]) -> bool {
         return false;
     }
     let mut left: Vec<&Value> = y.iter().collect();
-    x.iter().all(|a| left.iter().position(|b| same(None, Some(a), Some(b))).map(|i| left.swap_remove(i)).is_some())
+    x.iter().all(|a| {
+        left.iter()
+            .position(|b| same(None, Some(a), Some(b)))
+            .map(|i| left.swap_remove(i))
+            .is_some()
+    })
 }
 
 /// The fields in which two states differ. A list whose items have no identity is one field.
 #[must_use]
 pub fn differences<'v>(from: &'v Value, to: &'v Value) -> Vec<Difference<'v>> {
     let mut out = Vec::new();
-    walk(&mut FieldPath::default(), None, Some(from), Some(to), &mut out);
+    walk(
+        &mut FieldPath::default(),
+        None,
+        Some(from),
+        Some(to),
+        &mut out,
+    );
     out
 }
 
-fn walk<'v>(path: &mut FieldPath, list: Option<&str>, from: Option<&'v Value>, to: Option<&'v Value>, out: &mut Vec<Difference<'v>>) {
+fn walk<'v>(
+    path: &mut FieldPath,
+    list: Option<&str>,
+    from: Option<&'v Value>,
+    to: Option<&'v Value>,
+    out: &mut Vec<Difference<'v>>,
+) {
     match (from, to) {
         (Some(Value::Object(x)), Some(Value::Object(y))) => {
             for (k, v) in x.iter() {
@@ -104,20 +134,30 @@ fn walk<'v>(path: &mut FieldPath, list: Option<&str>, from: Option<&'v Value>, t
                 path.pop();
             }
         }
-        (Some(Value::Array(x)), Some(Value::Array(y))) => match (by_identity(list, x), by_identity(list, y)) {
-            (Some(x), Some(y)) => {
-                let ids = x.keys().chain(y.keys().filter(|id| !x.contains_key(*id)));
-                for id in ids {
-                    path.push(Segment::Item(id.0.into(), id.1.into()));
-                    walk(path, None, x.get(id).copied(), y.get(id).copied(), out);
-                    path.pop();
+        (Some(Value::Array(x)), Some(Value::Array(y))) => {
+            match (by_identity(list, x), by_identity(list, y)) {
+                (Some(x), Some(y)) => {
+                    let ids = x.keys().chain(y.keys().filter(|id| !x.contains_key(*id)));
+                    for id in ids {
+                        path.push(Segment::Item(id.0.into(), id.1.into()));
+                        walk(path, None, x.get(id).copied(), y.get(id).copied(), out);
+                        path.pop();
+                    }
                 }
+                _ if x.len() == y.len() && same_multiset(x, y) => {}
+                _ => out.push(Difference {
+                    path: path.clone(),
+                    from,
+                    to,
+                }),
             }
-            _ if x.len() == y.len() && same_multiset(x, y) => {}
-            _ => out.push(Difference { path: path.clone(), from, to }),
-        },
+        }
         _ if same(list, from, to) => {}
-        _ => out.push(Difference { path: path.clone(), from, to }),
+        _ => out.push(Difference {
+            path: path.clone(),
+            from,
+            to,
+        }),
     }
 }
 
@@ -129,18 +169,53 @@ mod tests {
     fn diff(a: &str, b: &str) -> String {
         let v = |t: &str| parse(t.as_bytes(), &Limits::default()).unwrap();
         let (a, b) = (v(a), v(b));
-        differences(&a, &b).iter().map(|d| d.path.to_string()).collect::<Vec<_>>().join(" ")
+        differences(&a, &b)
+            .iter()
+            .map(|d| d.path.to_string())
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     #[test]
     fn lists_by_identity_absent_equals_blank() {
         assert_eq!(diff(r#"{"a":0,"b":{"c":""}}"#, r#"{"d":[],"e":{}}"#), "");
-        assert_eq!(diff(r#"{"tasks":[{"task_key":"a","x":1},{"task_key":"b"}]}"#, r#"{"tasks":[{"task_key":"b"},{"task_key":"a","x":2}]}"#), "tasks[task_key='a'].x");
+        assert_eq!(
+            diff(
+                r#"{"tasks":[{"task_key":"a","x":1},{"task_key":"b"}]}"#,
+                r#"{"tasks":[{"task_key":"b"},{"task_key":"a","x":2}]}"#
+            ),
+            "tasks[task_key='a'].x"
+        );
         assert_eq!(diff(r#"{"l":[1,2,3]}"#, r#"{"l":[3,2,1]}"#), "");
         assert_eq!(diff(r#"{"l":[1,2,2]}"#, r#"{"l":[1,1,2]}"#), "l");
-        assert_eq!(diff(r#"{"parameters":[{"name":"x","default":1}]}"#, r#"{"parameters":[{"name":"x","default":2}]}"#), "parameters[name='x'].default");
-        assert_eq!(diff(r#"{"other":[{"name":"x","default":1}]}"#, r#"{"other":[{"name":"x","default":2}]}"#), "other");
-        assert_eq!(diff(r#"{"__embed__":[{"group_name":"a","level":"X"}]}"#, r#"{"__embed__":[]}"#), "__embed__[group_name='a']");
-        assert_eq!(diff(r#"{"tasks":[{"task_key":"a"},{"task_key":"a"}]}"#, r#"{"tasks":[{"task_key":"a"}]}"#), "tasks", "twice the same identity: no identity");
+        assert_eq!(
+            diff(
+                r#"{"parameters":[{"name":"x","default":1}]}"#,
+                r#"{"parameters":[{"name":"x","default":2}]}"#
+            ),
+            "parameters[name='x'].default"
+        );
+        assert_eq!(
+            diff(
+                r#"{"other":[{"name":"x","default":1}]}"#,
+                r#"{"other":[{"name":"x","default":2}]}"#
+            ),
+            "other"
+        );
+        assert_eq!(
+            diff(
+                r#"{"__embed__":[{"group_name":"a","level":"X"}]}"#,
+                r#"{"__embed__":[]}"#
+            ),
+            "__embed__[group_name='a']"
+        );
+        assert_eq!(
+            diff(
+                r#"{"tasks":[{"task_key":"a"},{"task_key":"a"}]}"#,
+                r#"{"tasks":[{"task_key":"a"}]}"#
+            ),
+            "tasks",
+            "twice the same identity: no identity"
+        );
     }
 }

@@ -76,8 +76,14 @@ pub fn looks_like_person(name: &str) -> bool {
 #[must_use]
 pub fn principal_of(value: &Value) -> Option<Principal> {
     Kind::ALL.into_iter().find_map(|kind| {
-        let name = value.get(kind.field()).and_then(Value::as_str).filter(|n| !n.is_empty())?;
-        Some(Principal { kind, name: name.to_owned() })
+        let name = value
+            .get(kind.field())
+            .and_then(Value::as_str)
+            .filter(|n| !n.is_empty())?;
+        Some(Principal {
+            kind,
+            name: name.to_owned(),
+        })
     })
 }
 
@@ -101,7 +107,10 @@ impl RunAs {
                 Field::Unknown(text) => return RunAs::Waits(Some(kind), text.into_owned()),
                 Field::Known(v) => {
                     if let Some(name) = v.as_str().filter(|n| !n.is_empty()) {
-                        return RunAs::Is(Principal { kind, name: name.to_owned() });
+                        return RunAs::Is(Principal {
+                            kind,
+                            name: name.to_owned(),
+                        });
                     }
                 }
                 Field::Absent => {}
@@ -141,8 +150,12 @@ impl<'a> World<'a> {
     #[must_use]
     pub fn runs_as_today(&self, effect: &Effect<'a>) -> Option<String> {
         let remote = effect.remote()?;
-        let name = remote.get("run_as_user_name").and_then(Value::as_str).filter(|n| !n.is_empty());
-        name.map(str::to_owned).or_else(|| remote.get("run_as").and_then(principal_of).map(|p| p.name))
+        let name = remote
+            .get("run_as_user_name")
+            .and_then(Value::as_str)
+            .filter(|n| !n.is_empty());
+        name.map(str::to_owned)
+            .or_else(|| remote.get("run_as").and_then(principal_of).map(|p| p.name))
     }
 
     /// Whom the last deploy set, by the state file, else by what `changes` call old. `None`: neither says anything.
@@ -153,7 +166,9 @@ impl<'a> World<'a> {
         {
             return Some(RunAs::of(|names| Field::of(deployed.config.at(names))));
         }
-        let old = |names: &[&str]| Field::of(effect.in_changes(&FieldPath::of(names), |c| c.old.as_ref()));
+        let old = |names: &[&str]| {
+            Field::of(effect.in_changes(&FieldPath::of(names), |c| c.old.as_ref()))
+        };
         match RunAs::of(old) {
             RunAs::Unset => None,
             found => Some(found),

@@ -9,14 +9,18 @@ mod reference;
 
 pub use container::{Lost, Namespace, namespaces};
 pub use diff::{Difference, differences, item_identity, same};
-pub use identity::{IDENTITY_TYPES, Kind, Principal, RunAs, is_person, looks_like_person, principal_of};
+pub use identity::{
+    IDENTITY_TYPES, Kind, Principal, RunAs, is_person, looks_like_person, principal_of,
+};
 pub(crate) use reference::nodes;
 
 use std::borrow::Cow;
 
 use crate::bundle::{Bundle, Deployed, Location, State, Warnings};
 use crate::json::Value;
-use crate::plan::{Action, Change, Entry, FieldPath, Plan, ResourceKey, Segment, Sub, resource_type};
+use crate::plan::{
+    Action, Change, Entry, FieldPath, Plan, ResourceKey, Segment, Sub, resource_type,
+};
 
 /// Everything a verdict can be based on, as it was read.
 #[derive(Debug, Clone, Copy)]
@@ -160,35 +164,58 @@ impl<'a> Effect<'a> {
     /// The change that names exactly this field.
     #[must_use]
     pub fn change(&self, path: &FieldPath) -> Option<&'a Change> {
-        self.entry.changes.binary_search_by(|(p, _)| p.cmp(path)).ok().and_then(|i| self.entry.changes.get(i)).map(|(_, c)| c)
+        self.entry
+            .changes
+            .binary_search_by(|(p, _)| p.cmp(path))
+            .ok()
+            .and_then(|i| self.entry.changes.get(i))
+            .map(|(_, c)| c)
     }
 
     /// The value that `pick` finds in the change at this field or in one above it.
     #[must_use]
-    pub fn in_changes(&self, path: &FieldPath, pick: impl Fn(&Change) -> Option<&Value>) -> Option<&'a Value> {
-        self.entry.changes.iter().filter(|(p, _)| p.covers(path)).find_map(|(p, c)| {
-            let below = path.segments().get(p.segments().len()..)?;
-            lookup(pick(c)?, below)
-        })
+    pub fn in_changes(
+        &self,
+        path: &FieldPath,
+        pick: impl Fn(&Change) -> Option<&Value>,
+    ) -> Option<&'a Value> {
+        self.entry
+            .changes
+            .iter()
+            .filter(|(p, _)| p.covers(path))
+            .find_map(|(p, c)| {
+                let below = path.segments().get(p.segments().len()..)?;
+                lookup(pick(c)?, below)
+            })
     }
 
     /// The reference that this field, or one above it, waits for.
     #[must_use]
     pub fn waits_for(&self, path: &FieldPath) -> Option<&'a str> {
         let state = self.entry.new_state.as_ref()?;
-        state.vars.iter().find(|(p, _)| p.covers(path)).map(|(_, text)| &**text)
+        state
+            .vars
+            .iter()
+            .find(|(p, _)| p.covers(path))
+            .map(|(_, text)| &**text)
     }
 
     /// Whether a field at, above or below this one waits for a reference.
     #[must_use]
     pub fn is_open(&self, path: &FieldPath) -> bool {
-        self.entry.new_state.as_ref().is_some_and(|s| s.vars.iter().any(|(p, _)| p.overlaps(path)))
+        self.entry
+            .new_state
+            .as_ref()
+            .is_some_and(|s| s.vars.iter().any(|(p, _)| p.overlaps(path)))
     }
 
     /// The list of a permissions or grants entry in one of its states.
     #[must_use]
     pub fn list(value: &Value) -> Option<&[Value]> {
-        value.get("__embed__").or_else(|| value.get("acls")).and_then(Value::as_array)
+        value
+            .get("__embed__")
+            .or_else(|| value.get("acls"))
+            .and_then(Value::as_array)
     }
 }
 
@@ -198,7 +225,10 @@ pub fn lookup<'v>(value: &'v Value, path: &[Segment]) -> Option<&'v Value> {
     path.iter().try_fold(value, |v, segment| match segment {
         Segment::Field(name) => v.get(name),
         Segment::Index(i) => v.as_array()?.get(*i),
-        Segment::Item(field, id) => v.as_array()?.iter().find(|item| item.get(field).and_then(Value::as_str) == Some(id)),
+        Segment::Item(field, id) => v
+            .as_array()?
+            .iter()
+            .find(|item| item.get(field).and_then(Value::as_str) == Some(id)),
         Segment::Any => None,
     })
 }
@@ -238,20 +268,27 @@ impl<'a> World<'a> {
 
     /// The effects on sub-resources of one sort.
     pub fn of_sub(&self, sub: Sub) -> impl Iterator<Item = &Effect<'a>> {
-        self.effects.iter().filter(move |e| e.entry.key.sub() == Some(sub))
+        self.effects
+            .iter()
+            .filter(move |e| e.entry.key.sub() == Some(sub))
     }
 
     /// The effect of this full key.
     #[must_use]
     pub fn effect(&self, full_key: &str) -> Option<&Effect<'a>> {
-        let at = self.effects.binary_search_by(|e| e.entry.key.full().cmp(full_key)).ok()?;
+        let at = self
+            .effects
+            .binary_search_by(|e| e.entry.key.full().cmp(full_key))
+            .ok()?;
         self.effects.get(at)
     }
 
     /// What the field will be after the deploy, by what the CLI sends.
     #[must_use]
     pub fn after(&self, effect: &Effect<'a>, path: &FieldPath) -> Field<'a> {
-        let Some(sent) = effect.sent() else { return Field::Absent };
+        let Some(sent) = effect.sent() else {
+            return Field::Absent;
+        };
         match effect.waits_for(path) {
             Some(text) => self.resolved(text),
             None => Field::of(lookup(sent, path.segments())),
@@ -263,7 +300,15 @@ impl<'a> World<'a> {
     pub fn after_at(&self, effect: &Effect<'a>, names: &[&str]) -> Field<'a> {
         match effect.sent() {
             None => Field::Absent,
-            Some(sent) if effect.entry.new_state.as_ref().is_some_and(|s| s.vars.is_empty()) => Field::of(sent.at(names)),
+            Some(sent)
+                if effect
+                    .entry
+                    .new_state
+                    .as_ref()
+                    .is_some_and(|s| s.vars.is_empty()) =>
+            {
+                Field::of(sent.at(names))
+            }
             Some(_) => self.after(effect, &FieldPath::of(names)),
         }
     }
@@ -276,7 +321,8 @@ impl<'a> World<'a> {
                 return Field::of(effect.deployed.and_then(|d| d.config.at(names)));
             }
             let path = FieldPath::of(names);
-            Field::of(effect.in_changes(&path, |c| c.old.as_ref())).or_else(|| Field::of(effect.deployed.and_then(|d| d.config.at(names))))
+            Field::of(effect.in_changes(&path, |c| c.old.as_ref()))
+                .or_else(|| Field::of(effect.deployed.and_then(|d| d.config.at(names))))
         })
     }
 
@@ -304,7 +350,11 @@ impl<'a> World<'a> {
     /// The value whole, as it stands.
     #[must_use]
     pub fn standing_value(&self, effect: &Effect<'a>) -> Option<&'a Value> {
-        effect.sent().or(effect.remote()).or(effect.config).or(effect.deployed.map(|d| &d.config))
+        effect
+            .sent()
+            .or(effect.remote())
+            .or(effect.config)
+            .or(effect.deployed.map(|d| &d.config))
     }
 
     /// Where a field of this entry stands in the bundle's source.
@@ -316,8 +366,12 @@ impl<'a> World<'a> {
     /// The name by which the workspace knows the resource (Unity Catalog: the full name), as it is now.
     #[must_use]
     pub fn remote_name(&self, effect: &Effect<'a>) -> Option<String> {
-        let value = effect.remote().or_else(|| effect.deployed.map(|d| &d.config))?;
-        name_in(effect.kind(), |names| Field::of(value.at(names))).ok().flatten()
+        let value = effect
+            .remote()
+            .or_else(|| effect.deployed.map(|d| &d.config))?;
+        name_in(effect.kind(), |names| Field::of(value.at(names)))
+            .ok()
+            .flatten()
     }
 
     /// The name it will have after the deploy.
@@ -331,7 +385,11 @@ impl<'a> World<'a> {
     /// The target: the first source that names one, else the bundle JSON's.
     #[must_use]
     pub fn target(&self) -> Option<&str> {
-        self.inputs.targets.first().map(|(_, t)| t.as_str()).or_else(|| self.inputs.bundle.map(Bundle::target))
+        self.inputs
+            .targets
+            .first()
+            .map(|(_, t)| t.as_str())
+            .or_else(|| self.inputs.bundle.map(Bundle::target))
     }
 
     fn resolved(&self, text: &'a str) -> Field<'a> {
@@ -363,11 +421,25 @@ fn name_in<'v>(kind: &str, field: impl Fn(&[&str]) -> Field<'v>) -> Result<Optio
     };
     match kind {
         "schemas" => joined(&["catalog_name", "name"]),
-        "volumes" | "registered_models" | "secrets" => joined(&["catalog_name", "schema_name", "name"]),
+        "volumes" | "registered_models" | "secrets" => {
+            joined(&["catalog_name", "schema_name", "name"])
+        }
         "secret_scopes" => Ok(own("scope")?.or(own("name")?)),
         _ => {
             let name = own(resource_type(kind).map_or("name", |t| t.name_field))?;
-            Ok(if matches!(kind, "catalogs" | "quality_monitors" | "vector_search_indexes" | "synced_database_tables") { name.map(|n| n.to_lowercase()) } else { name })
+            Ok(
+                if matches!(
+                    kind,
+                    "catalogs"
+                        | "quality_monitors"
+                        | "vector_search_indexes"
+                        | "synced_database_tables"
+                ) {
+                    name.map(|n| n.to_lowercase())
+                } else {
+                    name
+                },
+            )
         }
     }
 }

@@ -36,18 +36,32 @@ pub(super) fn resolve(world: &World<'_>, text: &str, depth: usize) -> Option<Val
 
 /// The nodes (full keys) that a text refers to.
 pub(crate) fn nodes(text: &str) -> impl Iterator<Item = String> {
-    text.split("${").skip(1).filter_map(|t| t.split_once('}')).filter_map(|(inner, _)| {
-        let mut parts = inner.split('.');
-        match (parts.next(), parts.next(), parts.next()) {
-            (Some("resources"), Some(kind), Some(name)) => Some(format!("resources.{kind}.{}", name.split('[').next().unwrap_or(name))),
-            _ => None,
-        }
-    })
+    text.split("${")
+        .skip(1)
+        .filter_map(|t| t.split_once('}'))
+        .filter_map(|(inner, _)| {
+            let mut parts = inner.split('.');
+            match (parts.next(), parts.next(), parts.next()) {
+                (Some("resources"), Some(kind), Some(name)) => Some(format!(
+                    "resources.{kind}.{}",
+                    name.split('[').next().unwrap_or(name)
+                )),
+                _ => None,
+            }
+        })
 }
 
 fn one(world: &World<'_>, inner: &str, depth: usize) -> Option<Value> {
     let path = FieldPath::parse(inner).ok()?;
-    let [Segment::Field(root), Segment::Field(kind), Segment::Field(name), below @ ..] = path.segments() else { return None };
+    let [
+        Segment::Field(root),
+        Segment::Field(kind),
+        Segment::Field(name),
+        below @ ..,
+    ] = path.segments()
+    else {
+        return None;
+    };
     if &**root != "resources" || below.is_empty() {
         return None;
     }
@@ -56,10 +70,17 @@ fn one(world: &World<'_>, inner: &str, depth: usize) -> Option<Value> {
     let Some(effect) = world.effect(key.full()) else {
         // Not selected: what is deployed stays as it is.
         let deployed = world.inputs.state?.deployed(key.full())?;
-        return if is_id { deployed.id.clone().map(Value::String) } else { text_or_number(lookup(&deployed.config, below)?) };
+        return if is_id {
+            deployed.id.clone().map(Value::String)
+        } else {
+            text_or_number(lookup(&deployed.config, below)?)
+        };
     };
     if is_id {
-        if matches!(effect.action(), Action::Create | Action::Recreate | Action::UpdateId | Action::Delete) {
+        if matches!(
+            effect.action(),
+            Action::Create | Action::Recreate | Action::UpdateId | Action::Delete
+        ) {
             return None;
         }
         let id_field = resource_type(kind).map_or("id", |t| t.id_field);
@@ -68,8 +89,18 @@ fn one(world: &World<'_>, inner: &str, depth: usize) -> Option<Value> {
             .id
             .clone()
             .map(Value::String)
-            .or_else(|| effect.remote().and_then(|r| r.get(id_field)).and_then(text_or_number))
-            .or_else(|| effect.deployed.and_then(|d| d.id.clone()).map(Value::String));
+            .or_else(|| {
+                effect
+                    .remote()
+                    .and_then(|r| r.get(id_field))
+                    .and_then(text_or_number)
+            })
+            .or_else(|| {
+                effect
+                    .deployed
+                    .and_then(|d| d.id.clone())
+                    .map(Value::String)
+            });
     }
     let below = FieldPath::from(below.to_vec());
     if effect.sent().is_some() {
@@ -85,7 +116,11 @@ fn one(world: &World<'_>, inner: &str, depth: usize) -> Option<Value> {
     effect
         .remote()
         .and_then(|r| lookup(r, below.segments()))
-        .or_else(|| effect.deployed.and_then(|d| lookup(&d.config, below.segments())))
+        .or_else(|| {
+            effect
+                .deployed
+                .and_then(|d| lookup(&d.config, below.segments()))
+        })
         .and_then(text_or_number)
 }
 

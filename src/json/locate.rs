@@ -92,7 +92,11 @@ impl Scan<'_> {
                 Some(b',') if depth == 0 => return,
                 Some(_) => self.at += 1,
             }
-            if depth == 0 && !self.peek().is_some_and(|b| !matches!(b, b',' | b'}' | b']') && !b.is_ascii_whitespace()) {
+            if depth == 0
+                && !self
+                    .peek()
+                    .is_some_and(|b| !matches!(b, b',' | b'}' | b']') && !b.is_ascii_whitespace())
+            {
                 return;
             }
         }
@@ -171,7 +175,11 @@ mod tests {
         assert_eq!(at(&[v("a"), Step::Key("bc".into())]), (2, 3));
         assert_eq!(at(&[v("a"), v("bc")]), (2, 13));
         assert_eq!(at(&[v("z")]), (2, 24));
-        assert_eq!(at(&[v("a"), v("nowhere")]), (1, 8), "the deepest value that is there");
+        assert_eq!(
+            at(&[v("a"), v("nowhere")]),
+            (1, 8),
+            "the deepest value that is there"
+        );
     }
 
     proptest::proptest! {

@@ -8,5 +8,7 @@ mod reader;
 mod value;
 
 pub use locate::{Position, Step, locate};
-pub use reader::{Error, Limits, MAX_INPUT_BYTES, MAX_MEMBERS, MAX_NESTING, MAX_STRING_BYTES, parse};
+pub use reader::{
+    Error, Limits, MAX_INPUT_BYTES, MAX_MEMBERS, MAX_NESTING, MAX_STRING_BYTES, parse,
+};
 pub use value::{Object, Value};

@@ -31,7 +31,12 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { bytes: MAX_INPUT_BYTES, nesting: MAX_NESTING, members: MAX_MEMBERS, string: MAX_STRING_BYTES }
+        Self {
+            bytes: MAX_INPUT_BYTES,
+            nesting: MAX_NESTING,
+            members: MAX_MEMBERS,
+            string: MAX_STRING_BYTES,
+        }
     }
 }
 
@@ -49,7 +54,11 @@ pub struct Error {
 
 impl Error {
     pub(crate) fn new(message: impl Into<String>, position: Option<Position>) -> Self {
-        Self { message: message.into(), position, help: None }
+        Self {
+            message: message.into(),
+            position,
+            help: None,
+        }
     }
 
     fn with_help(mut self, help: impl Into<String>) -> Self {
@@ -66,7 +75,9 @@ impl Error {
 pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Value, Error> {
     recognise(bytes, limits)?;
     let mut de = serde_json::Deserializer::from_slice(bytes);
-    let value = Seed { limits, depth: 0 }.deserialize(&mut de).map_err(|e| syntax_error(bytes, &e))?;
+    let value = Seed { limits, depth: 0 }
+        .deserialize(&mut de)
+        .map_err(|e| syntax_error(bytes, &e))?;
     de.end().map_err(|e| {
         Error::new(
             "expected the end of the file after the JSON document, found more text; the Databricks CLI would ignore it silently",
@@ -81,7 +92,11 @@ fn recognise(bytes: &[u8], limits: &Limits) -> Result<(), Error> {
     let start = Some(Position { line: 1, column: 1 });
     if bytes.len() as u64 > limits.bytes {
         return Err(Error::new(
-            format!("expected at most {} bytes, found {}", limits.bytes, bytes.len()),
+            format!(
+                "expected at most {} bytes, found {}",
+                limits.bytes,
+                bytes.len()
+            ),
             None,
         )
         .with_help("raise the bound with --max-size if the file really is that large"));
@@ -98,10 +113,14 @@ fn recognise(bytes: &[u8], limits: &Limits) -> Result<(), Error> {
             .with_help("Windows PowerShell 5 writes UTF-16 with `>`: run `cmd /c \"databricks bundle plan -o json > plan.json\"`, or use PowerShell 7"));
     }
     if bytes.starts_with(&[0x1F, 0x8B]) {
-        return Err(Error::new("expected JSON, found gzip-compressed data", start).with_help("unpack it first: `gunzip -c FILE > plan.json`"));
+        return Err(
+            Error::new("expected JSON, found gzip-compressed data", start)
+                .with_help("unpack it first: `gunzip -c FILE > plan.json`"),
+        );
     }
     if bytes.starts_with(b"PK\x03\x04") {
-        return Err(Error::new("expected JSON, found a zip archive", start).with_help("unpack the downloaded CI artifact first"));
+        return Err(Error::new("expected JSON, found a zip archive", start)
+            .with_help("unpack the downloaded CI artifact first"));
     }
     match bytes.iter().find(|b| !b.is_ascii_whitespace()) {
         None => Err(Error::new(
@@ -118,14 +137,22 @@ fn recognise(bytes: &[u8], limits: &Limits) -> Result<(), Error> {
 }
 
 fn position_of(e: &serde_json::Error) -> Option<Position> {
-    (e.line() > 0).then(|| Position { line: e.line(), column: e.column().max(1) })
+    (e.line() > 0).then(|| Position {
+        line: e.line(),
+        column: e.column().max(1),
+    })
 }
 
 fn syntax_error(bytes: &[u8], e: &serde_json::Error) -> Error {
     let position = position_of(e);
     if e.is_eof() {
-        return Error::new("expected more JSON, found the end of the file: it is cut off", position)
-            .with_help("the command that wrote it was interrupted, or the disk was full: write it again");
+        return Error::new(
+            "expected more JSON, found the end of the file: it is cut off",
+            position,
+        )
+        .with_help(
+            "the command that wrote it was interrupted, or the disk was full: write it again",
+        );
     }
     let text = e.to_string();
     let text = text.split(" at line ").next().unwrap_or(&text);
@@ -151,17 +178,29 @@ struct Seed<'l> {
 impl<'l> Seed<'l> {
     fn deeper<E: serde::de::Error>(self) -> Result<Seed<'l>, E> {
         if self.depth >= self.limits.nesting {
-            return Err(E::custom(format_args!("expected at most {} levels of nesting, found more", self.limits.nesting)));
+            return Err(E::custom(format_args!(
+                "expected at most {} levels of nesting, found more",
+                self.limits.nesting
+            )));
         }
-        Ok(Seed { limits: self.limits, depth: self.depth + 1 })
+        Ok(Seed {
+            limits: self.limits,
+            depth: self.depth + 1,
+        })
     }
 
     fn text<E: serde::de::Error>(self, s: &str) -> Result<(), E> {
         if s.len() > self.limits.string {
-            return Err(E::custom(format_args!("expected a string of at most {} bytes, found {}", self.limits.string, s.len())));
+            return Err(E::custom(format_args!(
+                "expected a string of at most {} bytes, found {}",
+                self.limits.string,
+                s.len()
+            )));
         }
         if s.as_bytes().contains(&0) {
-            return Err(E::custom("expected text, found a NUL character in a string"));
+            return Err(E::custom(
+                "expected text, found a NUL character in a string",
+            ));
         }
         Ok(())
     }
@@ -200,7 +239,9 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_f64<E: serde::de::Error>(self, f: f64) -> Result<Value, E> {
         // serde_json turns integers beyond 64 bits into floats: everything of that size is refused.
         if f >= 18_446_744_073_709_551_615.0 || f <= -9_223_372_036_854_775_808.0 {
-            return Err(E::custom("expected a number within 64 bits, found a larger one"));
+            return Err(E::custom(
+                "expected a number within 64 bits, found a larger one",
+            ));
         }
         Ok(Value::Float(f))
     }
@@ -215,7 +256,10 @@ impl<'de> Visitor<'de> for Seed<'_> {
         let mut items = Vec::new();
         while let Some(item) = seq.next_element_seed(inner)? {
             if items.len() >= self.limits.members {
-                return Err(A::Error::custom(format_args!("expected at most {} items in one array, found more", self.limits.members)));
+                return Err(A::Error::custom(format_args!(
+                    "expected at most {} items in one array, found more",
+                    self.limits.members
+                )));
             }
             items.push(item);
         }
@@ -244,7 +288,10 @@ impl<'de> Visitor<'de> for Seed<'_> {
                 )));
             }
             if members.len() >= self.limits.members {
-                return Err(A::Error::custom(format_args!("expected at most {} keys in one object, found more", self.limits.members)));
+                return Err(A::Error::custom(format_args!(
+                    "expected at most {} keys in one object, found more",
+                    self.limits.members
+                )));
             }
             let value = map.next_value_seed(inner)?;
             members.push((key, value));
@@ -336,8 +383,18 @@ mod tests {
 
     #[test]
     fn bounds_hold() {
-        let limits = Limits { bytes: 1000, nesting: 3, members: 3, string: 4 };
-        for bad in ["[[[[1]]]]", "[1,2,3,4]", "\"12345\"", "{\"a\":1,\"b\":1,\"c\":1,\"d\":1}"] {
+        let limits = Limits {
+            bytes: 1000,
+            nesting: 3,
+            members: 3,
+            string: 4,
+        };
+        for bad in [
+            "[[[[1]]]]",
+            "[1,2,3,4]",
+            "\"12345\"",
+            "{\"a\":1,\"b\":1,\"c\":1,\"d\":1}",
+        ] {
             assert!(parse(bad.as_bytes(), &limits).is_err(), "{bad}");
         }
         assert!(parse(b"[[[1]]]", &limits).is_ok());

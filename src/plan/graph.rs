@@ -48,7 +48,12 @@ pub(super) fn check(entries: &[Entry]) -> Result<(), Fault> {
                         way.push((to, 0));
                     }
                     Some(1) => {
-                        return Err(Fault::Cycle(way.iter().map(|(n, _)| *n).skip_while(|n| *n != to).collect()));
+                        return Err(Fault::Cycle(
+                            way.iter()
+                                .map(|(n, _)| *n)
+                                .skip_while(|n| *n != to)
+                                .collect(),
+                        ));
                     }
                     _ => {}
                 },

@@ -42,7 +42,12 @@ impl ResourceKey {
     /// # Errors
     /// A text that does not start with `resources.`, has fewer than three parts, or an empty one.
     pub fn parse(full: &str) -> Result<Self, String> {
-        let wrong = || format!("expected a key of the form resources.<type>.<name>, found {}", crate::text::quoted(full));
+        let wrong = || {
+            format!(
+                "expected a key of the form resources.<type>.<name>, found {}",
+                crate::text::quoted(full)
+            )
+        };
         let rest = full.strip_prefix(PREFIX).ok_or_else(wrong)?;
         let parts: Vec<&str> = rest.split('.').collect();
         if parts.len() < 2 || parts.iter().any(|p| p.is_empty()) {
@@ -55,8 +60,16 @@ impl ResourceKey {
         };
         let name_end = full.len() - sub.map_or(0, |s| s.as_str().len() + 1);
         // One part too many: everything before the last one is the type, which no list knows.
-        let name_len = full.get(..name_end).and_then(|f| f.rsplit('.').next()).map_or(0, str::len);
-        Ok(Self { full: full.into(), type_end: name_end - name_len - 1, name_end, sub })
+        let name_len = full
+            .get(..name_end)
+            .and_then(|f| f.rsplit('.').next())
+            .map_or(0, str::len);
+        Ok(Self {
+            full: full.into(),
+            type_end: name_end - name_len - 1,
+            name_end,
+            sub,
+        })
     }
 
     /// The key as the plan writes it.
@@ -74,7 +87,9 @@ impl ResourceKey {
     /// The short key of the resource itself: `jobs.report`, for `jobs.report.permissions` too.
     #[must_use]
     pub fn resource(&self) -> &str {
-        self.full.get(PREFIX.len()..self.name_end).unwrap_or_default()
+        self.full
+            .get(PREFIX.len()..self.name_end)
+            .unwrap_or_default()
     }
 
     /// The full key of the resource itself.
@@ -86,13 +101,17 @@ impl ResourceKey {
     /// The type, in the plural: `jobs`.
     #[must_use]
     pub fn kind(&self) -> &str {
-        self.full.get(PREFIX.len()..self.type_end).unwrap_or_default()
+        self.full
+            .get(PREFIX.len()..self.type_end)
+            .unwrap_or_default()
     }
 
     /// The name of the resource in the bundle: `report`.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.full.get(self.type_end + 1..self.name_end).unwrap_or_default()
+        self.full
+            .get(self.type_end + 1..self.name_end)
+            .unwrap_or_default()
     }
 
     /// Which sub-resource this is, if it is one.
@@ -115,12 +134,29 @@ mod tests {
     #[test]
     fn parts() {
         let k = ResourceKey::parse("resources.jobs.report.permissions").unwrap();
-        assert_eq!((k.short(), k.resource(), k.kind(), k.name(), k.sub()), ("jobs.report.permissions", "jobs.report", "jobs", "report", Some(Sub::Permissions)));
+        assert_eq!(
+            (k.short(), k.resource(), k.kind(), k.name(), k.sub()),
+            (
+                "jobs.report.permissions",
+                "jobs.report",
+                "jobs",
+                "report",
+                Some(Sub::Permissions)
+            )
+        );
         let k = ResourceKey::parse("resources.jobs.permissions").unwrap();
         assert_eq!((k.kind(), k.name(), k.sub()), ("jobs", "permissions", None));
         let k = ResourceKey::parse("resources.jobs.a.b").unwrap();
         assert_eq!((k.kind(), k.name(), k.sub()), ("jobs.a", "b", None));
-        for bad in ["", "jobs.report", "resources.jobs", "resources.jobs.", "resources..x", "resources.", "resources.jobs..permissions"] {
+        for bad in [
+            "",
+            "jobs.report",
+            "resources.jobs",
+            "resources.jobs.",
+            "resources..x",
+            "resources.",
+            "resources.jobs..permissions",
+        ] {
             assert!(ResourceKey::parse(bad).is_err(), "{bad}");
         }
     }

@@ -25,8 +25,15 @@ pub enum Action {
 
 impl Action {
     /// All actions, in rising severity.
-    pub const ALL: [Action; 7] =
-        [Action::Skip, Action::Resize, Action::Update, Action::UpdateId, Action::Create, Action::Recreate, Action::Delete];
+    pub const ALL: [Action; 7] = [
+        Action::Skip,
+        Action::Resize,
+        Action::Update,
+        Action::UpdateId,
+        Action::Create,
+        Action::Recreate,
+        Action::Delete,
+    ];
 
     /// The word that stands in the plan.
     #[must_use]
@@ -51,7 +58,10 @@ impl Action {
     /// Whether something that exists is changed and stays under its key: both states are there.
     #[must_use]
     pub fn is_update_like(self) -> bool {
-        matches!(self, Action::Update | Action::UpdateId | Action::Resize | Action::Recreate)
+        matches!(
+            self,
+            Action::Update | Action::UpdateId | Action::Resize | Action::Recreate
+        )
     }
 }
 
@@ -85,7 +95,10 @@ impl Plan {
     /// The entry of this full key.
     #[must_use]
     pub fn entry(&self, full_key: &str) -> Option<&Entry> {
-        let at = self.entries.binary_search_by(|e| e.key.full().cmp(full_key)).ok()?;
+        let at = self
+            .entries
+            .binary_search_by(|e| e.key.full().cmp(full_key))
+            .ok()?;
         self.entries.get(at)
     }
 }
@@ -114,7 +127,9 @@ pub struct Entry {
 impl Entry {
     /// The changes whose own action is not `skip`: only these count.
     pub fn actionable(&self) -> impl Iterator<Item = &(FieldPath, Change)> {
-        self.changes.iter().filter(|(_, c)| c.action != Action::Skip)
+        self.changes
+            .iter()
+            .filter(|(_, c)| c.action != Action::Skip)
     }
 
     /// Whether it still exists in the workspace, as far as the plan tells: `gone` is only believed without a `remote_state`.

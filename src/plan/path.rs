@@ -28,7 +28,12 @@ impl FieldPath {
     /// # Errors
     /// A text that is not a path: an open bracket or quote, an empty segment.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |what: &str| format!("expected a field path, found {} ({what})", crate::text::quoted(text));
+        let wrong = |what: &str| {
+            format!(
+                "expected a field path, found {} ({what})",
+                crate::text::quoted(text)
+            )
+        };
         let mut segments = Vec::new();
         let mut rest = text;
         while !rest.is_empty() {
@@ -36,7 +41,8 @@ impl FieldPath {
                 return Err(wrong("too many segments"));
             }
             if let Some(inner) = rest.strip_prefix('[') {
-                let (segment, after) = bracket(inner).ok_or_else(|| wrong("a bracket that is not closed or not understood"))?;
+                let (segment, after) = bracket(inner)
+                    .ok_or_else(|| wrong("a bracket that is not closed or not understood"))?;
                 segments.push(segment);
                 rest = after;
             } else {
@@ -108,7 +114,12 @@ impl FieldPath {
     /// Whether the path starts with these plain fields.
     #[must_use]
     pub fn starts_with(&self, fields: &[&str]) -> bool {
-        self.0.len() >= fields.len() && self.0.iter().zip(fields).all(|(s, f)| matches!(s, Segment::Field(name) if **name == **f))
+        self.0.len() >= fields.len()
+            && self
+                .0
+                .iter()
+                .zip(fields)
+                .all(|(s, f)| matches!(s, Segment::Field(name) if **name == **f))
     }
 
     /// The name of the last segment that has one.
@@ -139,10 +150,16 @@ fn bracket(text: &str) -> Option<(Segment, &str)> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     if digits > 0 {
         let (number, after) = text.split_at(digits);
-        return Some((Segment::Index(number.parse().ok()?), after.strip_prefix(']')?));
+        return Some((
+            Segment::Index(number.parse().ok()?),
+            after.strip_prefix(']')?,
+        ));
     }
     let (field, quoted) = text.split_once("='")?;
-    let plain = !field.is_empty() && field.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let plain = !field.is_empty()
+        && field
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_');
     let (value, after) = quote_end(quoted)?;
     plain.then_some(())?;
     Some((Segment::Item(field.into(), value), after.strip_prefix(']')?))
@@ -169,7 +186,12 @@ impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, segment) in self.0.iter().enumerate() {
             match segment {
-                Segment::Field(name) if !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') => {
+                Segment::Field(name)
+                    if !name.is_empty()
+                        && name
+                            .bytes()
+                            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') =>
+                {
                     if i > 0 {
                         f.write_str(".")?;
                     }
@@ -178,7 +200,9 @@ impl fmt::Display for FieldPath {
                 Segment::Field(name) => write!(f, "['{}']", name.replace('\'', "''"))?,
                 Segment::Index(n) => write!(f, "[{n}]")?,
                 Segment::Any => f.write_str("[*]")?,
-                Segment::Item(field, value) => write!(f, "[{field}='{}']", value.replace('\'', "''"))?,
+                Segment::Item(field, value) => {
+                    write!(f, "[{field}='{}']", value.replace('\'', "''"))?
+                }
             }
         }
         Ok(())
@@ -205,7 +229,19 @@ mod tests {
         ] {
             assert_eq!(FieldPath::parse(text).unwrap().to_string(), text);
         }
-        for bad in ["a..b", ".a", "a.", "a[", "a[1", "a['x", "a[x=y]", "a[='x']", "a['x'", "[]", "a[99999999999999999999]"] {
+        for bad in [
+            "a..b",
+            ".a",
+            "a.",
+            "a[",
+            "a[1",
+            "a['x",
+            "a[x=y]",
+            "a[='x']",
+            "a['x'",
+            "[]",
+            "a[99999999999999999999]",
+        ] {
             assert!(FieldPath::parse(bad).is_err(), "{bad}");
         }
     }
@@ -218,7 +254,11 @@ mod tests {
         assert!(p("run_as").covers(&p("run_as.user_name")));
         assert!(p("").covers(&p("x")));
         assert!(p("run_as.user_name").overlaps(&p("run_as")));
-        assert_eq!(p("tags['a']"), p("tags.a"), "both forms of a plain key are one field");
+        assert_eq!(
+            p("tags['a']"),
+            p("tags.a"),
+            "both forms of a plain key are one field"
+        );
     }
 
     proptest::proptest! {

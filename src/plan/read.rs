@@ -4,18 +4,42 @@ use crate::json::{self, Limits, Object, Position, Step, Value};
 use crate::text::{nearest, quoted};
 
 use super::graph::{self, Fault};
-use super::{Action, Change, Dependency, Engine, Entry, FieldPath, NewState, Plan, ResourceKey, Segment};
+use super::{
+    Action, Change, Dependency, Engine, Entry, FieldPath, NewState, Plan, ResourceKey, Segment,
+};
 
 /// The only plan version of the direct engine that is understood (CLI 1.13 to 1.21).
 pub const PLAN_VERSION: i64 = 2;
 
-const PLAN_FIELDS: &[&str] = &["plan_version", "cli_version", "lineage", "serial", "not_selected", "plan"];
-const ENTRY_FIELDS: &[&str] = &["id", "depends_on", "action", "gone", "new_state", "remote_state", "changes"];
+const PLAN_FIELDS: &[&str] = &[
+    "plan_version",
+    "cli_version",
+    "lineage",
+    "serial",
+    "not_selected",
+    "plan",
+];
+const ENTRY_FIELDS: &[&str] = &[
+    "id",
+    "depends_on",
+    "action",
+    "gone",
+    "new_state",
+    "remote_state",
+    "changes",
+];
 const DEPENDENCY_FIELDS: &[&str] = &["node", "label"];
 const NEW_STATE_FIELDS: &[&str] = &["value", "vars"];
 const CHANGE_FIELDS: &[&str] = &["action", "reason", "old", "new", "remote"];
 /// Fields of an entry that only the direct engine writes.
-const DIRECT_ONLY: &[&str] = &["id", "depends_on", "gone", "new_state", "remote_state", "changes"];
+const DIRECT_ONLY: &[&str] = &[
+    "id",
+    "depends_on",
+    "gone",
+    "new_state",
+    "remote_state",
+    "changes",
+];
 
 /// Maps whose keys are the user's own, so any spelling is right in them (Databricks CLI 1.13 schema).
 const FREE_MAPS: &[&str] = &[
@@ -56,7 +80,11 @@ pub struct Error {
 
 impl From<json::Error> for Error {
     fn from(e: json::Error) -> Self {
-        Self { message: e.message, position: e.position, help: e.help }
+        Self {
+            message: e.message,
+            position: e.position,
+            help: e.help,
+        }
     }
 }
 
@@ -83,7 +111,11 @@ pub fn read(bytes: &[u8], limits: &Limits) -> Result<Plan, Error> {
 }
 
 fn bad<T>(message: impl Into<String>) -> Read<T> {
-    Err(Bad { message: message.into(), path: Vec::new(), help: None })
+    Err(Bad {
+        message: message.into(),
+        path: Vec::new(),
+        help: None,
+    })
 }
 
 /// Says that a fault lies below this step.
@@ -125,7 +157,10 @@ impl Members {
     fn of(value: Value, what: &'static str) -> Read<Self> {
         match value {
             Value::Object(object) => Ok(Self { object, what }),
-            other => bad(format!("expected {what} to be an object, found {}", other.kind())),
+            other => bad(format!(
+                "expected {what} to be an object, found {}",
+                other.kind()
+            )),
         }
     }
 
@@ -143,8 +178,14 @@ impl Members {
                     quoted(name)
                 ),
                 None => {
-                    let hint = nearest(name, known.iter().copied()).map_or(String::new(), |n| format!(" (the nearest known one is {n})"));
-                    format!("expected only known fields in {}, found {}{hint}", self.what, quoted(name))
+                    let hint = nearest(name, known.iter().copied()).map_or(String::new(), |n| {
+                        format!(" (the nearest known one is {n})")
+                    });
+                    format!(
+                        "expected only known fields in {}, found {}{hint}",
+                        self.what,
+                        quoted(name)
+                    )
                 }
             };
             return bad(message).under(|| Step::Key(name.to_owned()));
@@ -161,7 +202,11 @@ impl Members {
         match self.take(name) {
             None => Ok(None),
             Some(Value::String(s)) => Ok(Some(s)),
-            Some(other) => bad(format!("expected {name} to be a string, found {}", other.kind())).under(value_step(name)),
+            Some(other) => bad(format!(
+                "expected {name} to be a string, found {}",
+                other.kind()
+            ))
+            .under(value_step(name)),
         }
     }
 
@@ -183,13 +228,22 @@ impl Members {
         match self.take(name) {
             None => Ok(false),
             Some(Value::Bool(b)) => Ok(b),
-            Some(other) => bad(format!("expected {name} to be true or false, found {}", other.kind())).under(value_step(name)),
+            Some(other) => bad(format!(
+                "expected {name} to be true or false, found {}",
+                other.kind()
+            ))
+            .under(value_step(name)),
         }
     }
 
     fn action(&mut self) -> Read<Action> {
         let found = match self.object.take("action") {
-            None => return bad(format!("expected {} to have an action, found none", self.what)),
+            None => {
+                return bad(format!(
+                    "expected {} to have an action, found none",
+                    self.what
+                ));
+            }
             Some(Value::String(s)) => match Action::parse(&s) {
                 Some(action) => return Ok(action),
                 None => quoted(&s),
@@ -212,27 +266,58 @@ fn plan(value: Value) -> Read<Plan> {
     let not_selected = m.count("not_selected")?.unwrap_or(0);
     let members = match m.object.take("plan") {
         Some(Value::Object(o)) => o,
-        Some(other) => return bad(format!("expected plan to be an object of entries, found {}", other.kind())).under(value_step("plan")),
-        None => return bad("expected the field plan with the entries, found none; the Databricks CLI would deploy nothing and exit 0"),
+        Some(other) => {
+            return bad(format!(
+                "expected plan to be an object of entries, found {}",
+                other.kind()
+            ))
+            .under(value_step("plan"));
+        }
+        None => {
+            return bad(
+                "expected the field plan with the entries, found none; the Databricks CLI would deploy nothing and exit 0",
+            );
+        }
     };
     let entries = entries(members, engine).under(value_step("plan"))?;
-    Ok(Plan { engine, cli_version, lineage, serial, not_selected, entries })
+    Ok(Plan {
+        engine,
+        cli_version,
+        lineage,
+        serial,
+        not_selected,
+        entries,
+    })
 }
 
 /// Recognises the other JSON files of a deployment.
 fn not_another_file(value: &Value) -> Read<()> {
     let Some(o) = value.as_object() else {
-        return bad(format!("expected a plan (an object), found {}", value.kind()));
+        return bad(format!(
+            "expected a plan (an object), found {}",
+            value.kind()
+        ));
     };
     let has = |name: &str| o.get(name).is_some();
     if has("plan") {
         return Ok(());
     }
-    let (what, flag) = if has("bundle") && (has("resources") || has("workspace") || has("targets")) {
-        ("the JSON of `databricks bundle validate` or `databricks bundle summary`", "give it with --bundle, and")
+    let (what, flag) = if has("bundle") && (has("resources") || has("workspace") || has("targets"))
+    {
+        (
+            "the JSON of `databricks bundle validate` or `databricks bundle summary`",
+            "give it with --bundle, and",
+        )
     } else if has("state_version") {
-        ("a deployment state (resources.json)", "give it with --state, and")
-    } else if o.get("schema").and_then(Value::as_str).is_some_and(|s| s.starts_with("bundlegate-")) {
+        (
+            "a deployment state (resources.json)",
+            "give it with --state, and",
+        )
+    } else if o
+        .get("schema")
+        .and_then(Value::as_str)
+        .is_some_and(|s| s.starts_with("bundlegate-"))
+    {
         ("a report of bundlegate", "")
     } else {
         return Ok(());
@@ -240,7 +325,13 @@ fn not_another_file(value: &Value) -> Read<()> {
     Err(Bad {
         message: format!("expected a plan, found {what}"),
         path: Vec::new(),
-        help: Some(format!("{flag} write the plan with `databricks bundle plan -o json -t TARGET > plan.json`").trim_start().to_owned()),
+        help: Some(
+            format!(
+                "{flag} write the plan with `databricks bundle plan -o json -t TARGET > plan.json`"
+            )
+            .trim_start()
+            .to_owned(),
+        ),
     })
 }
 
@@ -262,7 +353,10 @@ fn engine(m: &mut Members) -> Read<Engine> {
         None => {
             for name in ["lineage", "serial", "not_selected"] {
                 if m.object.get(name).is_some() {
-                    return bad(format!("expected plan_version {PLAN_VERSION} beside {name}, found none")).under(|| Step::Key(name.to_owned()));
+                    return bad(format!(
+                        "expected plan_version {PLAN_VERSION} beside {name}, found none"
+                    ))
+                    .under(|| Step::Key(name.to_owned()));
                 }
             }
             Ok(Engine::Terraform)
@@ -291,15 +385,29 @@ fn entries(members: Object, engine: Engine) -> Read<Vec<Entry>> {
         Err(Fault::Missing(i, d)) => {
             let (key, node) = out
                 .get(i)
-                .map(|e| (e.key.full().to_owned(), e.depends_on.get(d).map(|d| quoted(&d.node)).unwrap_or_default()))
+                .map(|e| {
+                    (
+                        e.key.full().to_owned(),
+                        e.depends_on
+                            .get(d)
+                            .map(|d| quoted(&d.node))
+                            .unwrap_or_default(),
+                    )
+                })
                 .unwrap_or_default();
-            bad(format!("expected depends_on to name an entry of this plan, found {node}"))
-                .under(|| Step::Index(d))
-                .under(value_step("depends_on"))
-                .under(value_step(&key))
+            bad(format!(
+                "expected depends_on to name an entry of this plan, found {node}"
+            ))
+            .under(|| Step::Index(d))
+            .under(value_step("depends_on"))
+            .under(value_step(&key))
         }
         Err(Fault::Cycle(cycle)) => {
-            let keys: Vec<&str> = cycle.iter().filter_map(|i| out.get(*i)).map(|e| e.key.full()).collect();
+            let keys: Vec<&str> = cycle
+                .iter()
+                .filter_map(|i| out.get(*i))
+                .map(|e| e.key.full())
+                .collect();
             let first = keys.first().copied().unwrap_or_default().to_owned();
             bad(format!("expected an order without a circle in depends_on, found {}; the Databricks CLI would hang for ever", quoted(&keys.join(" → "))))
                 .under(value_step("depends_on"))
@@ -317,7 +425,10 @@ fn entry(key: ResourceKey, value: Value, engine: Engine) -> Read<Entry> {
     if engine == Engine::Terraform {
         for name in DIRECT_ONLY {
             if m.object.get(name).is_some() {
-                return bad(format!("expected plan_version {PLAN_VERSION} in a plan with {name}, found none")).under(|| Step::Key((*name).to_owned()));
+                return bad(format!(
+                    "expected plan_version {PLAN_VERSION} in a plan with {name}, found none"
+                ))
+                .under(|| Step::Key((*name).to_owned()));
             }
         }
     }
@@ -327,7 +438,11 @@ fn entry(key: ResourceKey, value: Value, engine: Engine) -> Read<Entry> {
         depends_on: dependencies(m.take("depends_on")).under(value_step("depends_on"))?,
         action,
         gone: m.truth("gone")?,
-        new_state: m.take("new_state").map(new_state).transpose().under(value_step("new_state"))?,
+        new_state: m
+            .take("new_state")
+            .map(new_state)
+            .transpose()
+            .under(value_step("new_state"))?,
         remote_state: m.take("remote_state"),
         changes: changes(m.take("changes")).under(value_step("changes"))?,
         key,
@@ -338,7 +453,12 @@ fn dependencies(value: Option<Value>) -> Read<Vec<Dependency>> {
     let items = match value {
         None => return Ok(Vec::new()),
         Some(Value::Array(items)) => items,
-        Some(other) => return bad(format!("expected depends_on to be an array, found {}", other.kind())),
+        Some(other) => {
+            return bad(format!(
+                "expected depends_on to be an array, found {}",
+                other.kind()
+            ));
+        }
     };
     let mut out = Vec::with_capacity(items.len());
     for (i, item) in items.into_iter().enumerate() {
@@ -351,7 +471,10 @@ fn dependency(value: Value) -> Read<Dependency> {
     let mut m = Members::of(value, "an item of depends_on")?;
     m.only(DEPENDENCY_FIELDS)?;
     match m.text("node")? {
-        Some(node) => Ok(Dependency { node, label: m.text("label")? }),
+        Some(node) => Ok(Dependency {
+            node,
+            label: m.text("label")?,
+        }),
         None => bad("expected an item of depends_on to have a node, found none"),
     }
 }
@@ -366,7 +489,13 @@ fn new_state(value: Value) -> Read<NewState> {
     let vars = match m.take("vars") {
         None => Vec::new(),
         Some(Value::Object(o)) => vars(o, &value).under(value_step("vars"))?,
-        Some(other) => return bad(format!("expected vars to be an object, found {}", other.kind())).under(value_step("vars")),
+        Some(other) => {
+            return bad(format!(
+                "expected vars to be an object, found {}",
+                other.kind()
+            ))
+            .under(value_step("vars"));
+        }
     };
     Ok(NewState { value, vars })
 }
@@ -381,7 +510,9 @@ fn spelling(value: &Value) -> Read<()> {
         }
         Value::Object(members) => {
             for (name, inner) in members.iter() {
-                let plain = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+                let plain = name
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
                 if !plain {
                     return bad(format!(
                         "expected field names of new_state in lower snake case, found {}; the Databricks CLI folds names and may take it for another field",
@@ -408,7 +539,11 @@ fn vars(members: Object, value: &Value) -> Read<Vec<(FieldPath, Box<str>)>> {
     let mut out = Vec::with_capacity(members.len());
     for (name, text) in members {
         let Value::String(text) = text else {
-            return bad(format!("expected a reference as text, found {}", text.kind())).under(value_step(&name));
+            return bad(format!(
+                "expected a reference as text, found {}",
+                text.kind()
+            ))
+            .under(value_step(&name));
         };
         match FieldPath::parse(&name) {
             Ok(path) => out.push((as_in(value, &path), text)),
@@ -438,7 +573,11 @@ fn as_in(value: &Value, path: &FieldPath) -> FieldPath {
 }
 
 /// The member that this field, or this field joined with those behind it, names.
-fn longest_key<'v>(object: &'v Object, name: &str, after: &[Segment]) -> (Segment, Option<&'v Value>, usize) {
+fn longest_key<'v>(
+    object: &'v Object,
+    name: &str,
+    after: &[Segment],
+) -> (Segment, Option<&'v Value>, usize) {
     let mut joined = name.to_owned();
     let mut used = 1;
     let mut fields = after.iter();
@@ -461,7 +600,12 @@ fn changes(value: Option<Value>) -> Read<Vec<(FieldPath, Change)>> {
     let members = match value {
         None => return Ok(Vec::new()),
         Some(Value::Object(o)) => o,
-        Some(other) => return bad(format!("expected changes to be an object, found {}", other.kind())),
+        Some(other) => {
+            return bad(format!(
+                "expected changes to be an object, found {}",
+                other.kind()
+            ));
+        }
     };
     let mut out = Vec::with_capacity(members.len());
     for (name, value) in members {
@@ -498,14 +642,19 @@ mod tests {
         match read(text.as_bytes(), &Limits::default()) {
             Ok(_) => "accepted".to_owned(),
             Err(e) => {
-                let at = e.position.map(|p| format!("{}:{}: ", p.line, p.column)).unwrap_or_default();
+                let at = e
+                    .position
+                    .map(|p| format!("{}:{}: ", p.line, p.column))
+                    .unwrap_or_default();
                 format!("{at}{}", e.message)
             }
         }
     }
 
     fn entry(text: &str) -> String {
-        message(&format!("{{\"plan_version\":2,\"plan\":{{\"resources.jobs.a\":{text}}}}}"))
+        message(&format!(
+            "{{\"plan_version\":2,\"plan\":{{\"resources.jobs.a\":{text}}}}}"
+        ))
     }
 
     #[test]
@@ -530,16 +679,31 @@ mod tests {
     #[test]
     fn free_maps_keep_their_spelling() {
         for map in ["tags", "configuration", "spark_conf", "parameters"] {
-            assert_eq!(entry(&format!("{{\"action\":\"create\",\"new_state\":{{\"value\":{{\"{map}\":{{\"Cost.Centre\":\"x\"}}}}}}}}")), "accepted");
+            assert_eq!(
+                entry(&format!(
+                    "{{\"action\":\"create\",\"new_state\":{{\"value\":{{\"{map}\":{{\"Cost.Centre\":\"x\"}}}}}}}}"
+                )),
+                "accepted"
+            );
         }
-        assert_ne!(entry("{\"action\":\"create\",\"new_state\":{\"value\":{\"parameters\":[{\"Name\":\"x\"}]}}}"), "accepted");
+        assert_ne!(
+            entry(
+                "{\"action\":\"create\",\"new_state\":{\"value\":{\"parameters\":[{\"Name\":\"x\"}]}}}"
+            ),
+            "accepted"
+        );
     }
 
     #[test]
     fn a_terraform_plan_has_actions_only() {
         let p = read(b"{\"cli_version\":\"0.270.0\",\"plan\":{\"resources.jobs.a\":{\"action\":\"delete\"},\"\":{\"action\":\"update\"}}}", &Limits::default()).unwrap();
         assert_eq!((p.engine, p.entries.len()), (Engine::Terraform, 2));
-        assert_ne!(message("{\"plan\":{\"resources.jobs.a\":{\"action\":\"delete\",\"remote_state\":{}}}}"), "accepted");
+        assert_ne!(
+            message(
+                "{\"plan\":{\"resources.jobs.a\":{\"action\":\"delete\",\"remote_state\":{}}}}"
+            ),
+            "accepted"
+        );
     }
 
     #[test]
@@ -549,7 +713,12 @@ mod tests {
             &Limits::default(),
         )
         .unwrap();
-        assert_eq!(p.entries[0].new_state.as_ref().unwrap().vars[0].0.to_string(), "tags['cost.centre']");
+        assert_eq!(
+            p.entries[0].new_state.as_ref().unwrap().vars[0]
+                .0
+                .to_string(),
+            "tags['cost.centre']"
+        );
     }
 
     #[test]
@@ -557,7 +726,13 @@ mod tests {
         let chain: Vec<String> = (0..20_000)
             .map(|i| format!("\"resources.jobs.j{i}\":{{\"action\":\"skip\",\"depends_on\":[{{\"node\":\"resources.jobs.j{}\"}}]}}", (i + 1) % 20_000))
             .collect();
-        assert!(message(&format!("{{\"plan_version\":2,\"plan\":{{{}}}}}", chain.join(","))).contains("circle"));
+        assert!(
+            message(&format!(
+                "{{\"plan_version\":2,\"plan\":{{{}}}}}",
+                chain.join(",")
+            ))
+            .contains("circle")
+        );
     }
 
     proptest::proptest! {

@@ -17,8 +17,19 @@ pub struct ResourceType {
     pub since: &'static str,
 }
 
-const fn t(name: &'static str, sub: Option<Sub>, id_field: &'static str, name_field: &'static str) -> ResourceType {
-    ResourceType { name, sub, id_field, name_field, since: "1.13.0" }
+const fn t(
+    name: &'static str,
+    sub: Option<Sub>,
+    id_field: &'static str,
+    name_field: &'static str,
+) -> ResourceType {
+    ResourceType {
+        name,
+        sub,
+        id_field,
+        name_field,
+        since: "1.13.0",
+    }
 }
 
 const P: Option<Sub> = Some(Sub::Permissions);
@@ -36,7 +47,12 @@ pub const TYPES: &[ResourceType] = &[
     t("experiments", P, "experiment_id", "name"),
     t("external_locations", G, "name", "name"),
     t("genie_spaces", P, "space_id", "title"),
-    t("instance_pools", P, "instance_pool_id", "instance_pool_name"),
+    t(
+        "instance_pools",
+        P,
+        "instance_pool_id",
+        "instance_pool_name",
+    ),
     t("job_runs", None, "run_id", "run_name"),
     t("jobs", P, "job_id", "name"),
     t("model_serving_endpoints", P, "name", "name"),
@@ -64,7 +80,10 @@ pub const TYPES: &[ResourceType] = &[
 /// The type of this name, if it is known.
 #[must_use]
 pub fn resource_type(name: &str) -> Option<&'static ResourceType> {
-    TYPES.binary_search_by(|t| t.name.cmp(name)).ok().and_then(|i| TYPES.get(i))
+    TYPES
+        .binary_search_by(|t| t.name.cmp(name))
+        .ok()
+        .and_then(|i| TYPES.get(i))
 }
 
 #[cfg(test)]

@@ -31,7 +31,11 @@ pub struct Place {
 
 impl From<&crate::bundle::Location> for Place {
     fn from(l: &crate::bundle::Location) -> Self {
-        Self { file: l.file.clone(), line: l.line, column: l.column }
+        Self {
+            file: l.file.clone(),
+            line: l.line,
+            column: l.column,
+        }
     }
 }
 
@@ -87,7 +91,12 @@ pub struct Finding {
 
 /// The fingerprint of a finding: SHA-256 over its rule, resource, path and new value, each with its length before it.
 #[must_use]
-pub fn fingerprint(rule: &str, resource: Option<&str>, path: Option<&str>, new: Option<&serde_json::Value>) -> String {
+pub fn fingerprint(
+    rule: &str,
+    resource: Option<&str>,
+    path: Option<&str>,
+    new: Option<&serde_json::Value>,
+) -> String {
     let mut hash = Sha256::new();
     hash.update(b"bundlegate-finding-v1\n");
     let new = new.map(ToString::to_string);

@@ -5,5 +5,7 @@ mod head;
 mod verdict;
 
 pub use finding::{Finding, Place, Status, WaiverNote, fingerprint};
-pub use head::{Body, Counts, Digests, InputDigest, NotRun, PlanHead, PolicyHead, Report, SCHEMA, json_schema};
+pub use head::{
+    Body, Counts, Digests, InputDigest, NotRun, PlanHead, PolicyHead, Report, SCHEMA, json_schema,
+};
 pub use verdict::{Exit, Verdict, sort, verdict};

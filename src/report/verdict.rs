@@ -75,7 +75,12 @@ impl Exit {
 /// The verdict over findings: the highest level that is not waived decides. Total: every list of findings has one.
 #[must_use]
 pub fn verdict(findings: &[Finding]) -> Verdict {
-    match findings.iter().filter(|f| f.status != Status::Waived).map(|f| f.level).max() {
+    match findings
+        .iter()
+        .filter(|f| f.status != Status::Waived)
+        .map(|f| f.level)
+        .max()
+    {
         Some(Level::Deny) => Verdict::Closed,
         Some(Level::Review) => Verdict::Review,
         _ => Verdict::Open,

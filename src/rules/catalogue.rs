@@ -1,7 +1,7 @@
 //! The one explicit list of rules.
 
 use super::Rule;
-use super::{access, actions, configuration, identity, integrity, state};
+use super::{actions, identity, integrity, state};
 
 /// Every rule, by family in the order of the documentation.
 pub static RULES: &[&dyn Rule] = &[

@@ -46,7 +46,10 @@ pub fn judge(cx: &Context<'_, '_>) -> Judged {
     let mut findings: Vec<Finding> = raw.into_iter().map(|(f, _)| f).collect();
     sort(&mut findings);
     findings.dedup();
-    Judged { findings, not_run: not_run(cx) }
+    Judged {
+        findings,
+        not_run: not_run(cx),
+    }
 }
 
 /// The rules that the policy has on anywhere; of a Terraform plan only those that speak of actions.
@@ -55,7 +58,7 @@ fn applicable<'r>(cx: &'r Context<'_, '_>) -> impl Iterator<Item = &'static dyn 
     RULES.iter().copied().filter(move |r| {
         let doc = r.doc();
         let fits = !terraform || doc.family == Family::Actions || doc.id == "terraform-engine";
-        fits && cx.policy.is_on(doc.id)
+        fits && cx.policy.highest_level(doc.id) != Level::Off
     })
 }
 
@@ -66,7 +69,11 @@ fn lacks(doc: &Doc, inputs: &Inputs<'_>) -> Option<Need> {
         Need::State => inputs.state.is_some(),
         Need::Warnings => inputs.warnings.is_some(),
     };
-    if doc.needs.iter().any(given) { None } else { doc.needs.first().copied() }
+    if doc.needs.iter().any(given) {
+        None
+    } else {
+        doc.needs.first().copied()
+    }
 }
 
 /// The rules that could not run.
@@ -74,7 +81,10 @@ pub(super) fn not_run(cx: &Context<'_, '_>) -> Vec<NotRun> {
     let mut out: Vec<NotRun> = applicable(cx)
         .filter_map(|r| {
             let need = lacks(r.doc(), &cx.world.inputs)?;
-            Some(NotRun { rule: r.doc().id.to_owned(), needs: need.flag().to_owned() })
+            Some(NotRun {
+                rule: r.doc().id.to_owned(),
+                needs: need.flag().to_owned(),
+            })
         })
         .collect();
     out.sort();
@@ -91,11 +101,15 @@ fn weigh(cx: &Context<'_, '_>, doc: &Doc, found: Found) -> Option<(Finding, Opti
     if found.status == Status::Unknown {
         level = level.min(Level::Review);
     }
-    let standing = found.standing && (doc.family != Family::Integrity || doc.id == "plaintext-secret");
+    let standing =
+        found.standing && (doc.family != Family::Integrity || doc.id == "plaintext-secret");
     if standing {
         level = cx.policy.standing.cap(level);
     }
-    let entry = found.entry.as_deref().and_then(|k| crate::plan::ResourceKey::parse(k).ok());
+    let entry = found
+        .entry
+        .as_deref()
+        .and_then(|k| crate::plan::ResourceKey::parse(k).ok());
     let location = found.place.clone().or_else(|| {
         let key = entry.as_ref()?;
         let below = match found.sub {
@@ -119,7 +133,12 @@ fn weigh(cx: &Context<'_, '_>, doc: &Doc, found: Found) -> Option<(Finding, Opti
             family: doc.family.as_str().to_owned(),
             level,
             status: found.status,
-            fingerprint: fingerprint(doc.id, found.resource.as_deref(), path.as_deref(), new.as_ref()),
+            fingerprint: fingerprint(
+                doc.id,
+                found.resource.as_deref(),
+                path.as_deref(),
+                new.as_ref(),
+            ),
             resource: found.resource,
             path,
             old: found.old.map(|v| v.json().clone()),
@@ -148,12 +167,25 @@ fn silence(raw: &mut Vec<(Finding, Option<FieldPath>)>) {
     let told: HashSet<(Option<String>, String)> = raw
         .iter()
         .filter(|(f, _)| f.rule != "field-reset")
-        .filter_map(|(f, path)| Some((f.resource.clone(), path.as_ref()?.segments().first().map(|s| format!("{s:?}"))?)))
+        .filter_map(|(f, path)| {
+            Some((
+                f.resource.clone(),
+                path.as_ref()?
+                    .segments()
+                    .first()
+                    .map(|s| format!("{s:?}"))?,
+            ))
+        })
         .collect();
     raw.retain(|(f, path)| {
-        let by_table = silenced.iter().any(|(rule, resource)| f.rule == *rule && f.resource == *resource);
+        let by_table = silenced
+            .iter()
+            .any(|(rule, resource)| f.rule == *rule && f.resource == *resource);
         let reset_told = f.rule == "field-reset"
-            && path.as_ref().and_then(|p| p.segments().first()).is_some_and(|s| told.contains(&(f.resource.clone(), format!("{s:?}"))));
+            && path
+                .as_ref()
+                .and_then(|p| p.segments().first())
+                .is_some_and(|s| told.contains(&(f.resource.clone(), format!("{s:?}"))));
         !by_table && !reset_told
     });
 }

@@ -83,13 +83,19 @@ impl Found {
     /// The rule cannot tell.
     #[must_use]
     pub fn unknown(self) -> Self {
-        Self { status: Status::Unknown, ..self }
+        Self {
+            status: Status::Unknown,
+            ..self
+        }
     }
 
     /// The field.
     #[must_use]
     pub fn path(self, path: FieldPath) -> Self {
-        Self { path: Some(path), ..self }
+        Self {
+            path: Some(path),
+            ..self
+        }
     }
 
     /// The field, by plain names.
@@ -99,67 +105,104 @@ impl Found {
     }
 
     fn shown(&self, value: Option<&Value>) -> Option<Shown> {
-        value.map(|v| Shown::of(&self.kind, self.path.as_ref().and_then(FieldPath::last_field), v))
+        value.map(|v| {
+            Shown::of(
+                &self.kind,
+                self.path.as_ref().and_then(FieldPath::last_field),
+                v,
+            )
+        })
     }
 
     /// What the last deploy set. Call after [`Found::path`]: the field's name decides whether it is a secret.
     #[must_use]
     pub fn old(self, value: Option<&Value>) -> Self {
-        Self { old: self.shown(value), ..self }
+        Self {
+            old: self.shown(value),
+            ..self
+        }
     }
 
     /// What this deploy sets. Call after [`Found::path`].
     #[must_use]
     pub fn new(self, value: Option<&Value>) -> Self {
-        Self { new: self.shown(value), ..self }
+        Self {
+            new: self.shown(value),
+            ..self
+        }
     }
 
     /// What the workspace holds. Call after [`Found::path`].
     #[must_use]
     pub fn remote(self, value: Option<&Value>) -> Self {
-        Self { remote: self.shown(value), ..self }
+        Self {
+            remote: self.shown(value),
+            ..self
+        }
     }
 
     /// The same as [`Found::old`] and [`Found::new`] for plain text such as a principal.
     #[must_use]
     pub fn from_to(self, old: Option<&str>, new: Option<&str>) -> Self {
-        Self { old: old.map(Shown::text), new: new.map(Shown::text), ..self }
+        Self {
+            old: old.map(Shown::text),
+            new: new.map(Shown::text),
+            ..self
+        }
     }
 
     /// What the workspace holds, as plain text.
     #[must_use]
     pub fn remote_text(self, remote: &str) -> Self {
-        Self { remote: Some(Shown::text(remote)), ..self }
+        Self {
+            remote: Some(Shown::text(remote)),
+            ..self
+        }
     }
 
     /// What it can delete or break here, in place of the rule's general text.
     #[must_use]
     pub fn impact(self, text: impl Into<String>) -> Self {
-        Self { impact: Some(hide(&text.into())), ..self }
+        Self {
+            impact: Some(hide(&text.into())),
+            ..self
+        }
     }
 
     /// What to do here, in place of the rule's general text.
     #[must_use]
     pub fn remedy(self, text: impl Into<String>) -> Self {
-        Self { remedy: Some(hide(&text.into())), ..self }
+        Self {
+            remedy: Some(hide(&text.into())),
+            ..self
+        }
     }
 
     /// It is about what the plan does even where the entry is left alone.
     #[must_use]
     pub fn done(self) -> Self {
-        Self { standing: false, ..self }
+        Self {
+            standing: false,
+            ..self
+        }
     }
 
     /// It weighs no more than this, whatever the policy says.
     #[must_use]
     pub fn at_most(self, level: Level) -> Self {
-        Self { at_most: level, ..self }
+        Self {
+            at_most: level,
+            ..self
+        }
     }
 
     /// It weighs no less than this, unless the policy switches the rule off.
     #[must_use]
     pub fn at_least(self, level: Level) -> Self {
-        Self { at_least: level, ..self }
+        Self {
+            at_least: level,
+            ..self
+        }
     }
 
     /// Where it stands, if the bundle JSON does not tell.

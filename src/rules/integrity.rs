@@ -13,7 +13,7 @@ pub(super) use target::WrongTarget;
 use semver::Version;
 
 use super::engine::not_run;
-use super::{Context, Doc, Family, Found, Need, Rule, fires, quiet, rule, unknown};
+use super::{Context, Doc, Family, Found, Need, Rule, fires, quiet, unknown};
 use crate::effect::World;
 use crate::json::Value;
 use crate::plan::{Action, Engine, FieldPath, Segment, resource_type};
@@ -25,53 +25,78 @@ pub(super) fn cli(world: &World<'_>) -> Option<Version> {
     Version::parse(world.inputs.plan.cli_version.as_deref()?).ok()
 }
 
-rule!(TerraformEngine, Doc {
-    id: "terraform-engine",
-    family: Family::Integrity,
-    trigger: "The plan has no plan_version: the Terraform engine wrote it.",
-    impact: "Only actions are visible: no field, no identity, no grant can be judged, and the file cannot be replayed with `deploy --plan`.",
-    remedy: "Move the bundle to the direct engine (`databricks bundle deployment migrate`, or DATABRICKS_BUNDLE_ENGINE=direct) and plan again.",
-    source: "Databricks CLI 1.13 source; the engine is removed from CLI 1.20",
-    needs: &[],
-    examples: &[
-        fires(r#""jobs.report": {"action": "update"}"#).head(r#""cli_version": "1.13.0""#),
-        quiet(r#""jobs.report": {"action": "skip", "remote_state": {"name": "report"}}"#),
-    ],
-}, |cx, out| {
-    if cx.world.inputs.plan.engine == Engine::Terraform {
-        out.push(Found::deployment("The Terraform engine wrote this plan: only its actions can be judged."));
-    }
-});
-
-rule!(MissingInput, Doc {
-    id: "missing-input",
-    family: Family::Integrity,
-    trigger: "An input that the policy requires (`inputs.require`) was not given.",
-    impact: "Rules that need it could not run: what they look for may be in this plan.",
-    remedy: "Give the input, or take it out of `inputs.require` of the policy.",
-    source: "bundlegate: what cannot be judged is not fine",
-    needs: &[],
-    examples: &[
-        fires(r#""jobs.report": {"action": "skip", "remote_state": {"name": "report"}}"#).policy("inputs: {require: [bundle]}"),
-        quiet(r#""jobs.report": {"action": "skip", "remote_state": {"name": "report"}}"#).policy("inputs: {require: []}"),
-    ],
-}, |cx, out| {
-    let inputs = &cx.world.inputs;
-    for required in &cx.policy.require {
-        let (flag, given) = match required.value {
-            Input::Bundle => ("--bundle", inputs.bundle.is_some()),
-            Input::BaseBundle => ("--base-bundle", inputs.base_bundle.is_some()),
-            Input::State => ("--state", inputs.state.is_some()),
-            Input::Warnings => ("--warnings", inputs.warnings.is_some()),
-        };
-        if given {
-            continue;
+rule!(
+    TerraformEngine,
+    Doc {
+        id: "terraform-engine",
+        family: Family::Integrity,
+        trigger: "The plan has no plan_version: the Terraform engine wrote it.",
+        impact: "Only actions are visible: no field, no identity, no grant can be judged, and the file cannot be replayed with `deploy --plan`.",
+        remedy: "Move the bundle to the direct engine (`databricks bundle deployment migrate`, or DATABRICKS_BUNDLE_ENGINE=direct) and plan again.",
+        source: "Databricks CLI 1.13 source; the engine is removed from CLI 1.20",
+        needs: &[],
+        examples: &[
+            fires(r#""jobs.report": {"action": "update"}"#).head(r#""cli_version": "1.13.0""#),
+            quiet(r#""jobs.report": {"action": "skip", "remote_state": {"name": "report"}}"#),
+        ],
+    },
+    |cx, out| {
+        if cx.world.inputs.plan.engine == Engine::Terraform {
+            out.push(Found::deployment(
+                "The Terraform engine wrote this plan: only its actions can be judged.",
+            ));
         }
-        let rules: Vec<String> = not_run(cx).into_iter().filter(|n| n.needs == flag).map(|n| n.rule).collect();
-        let could_not = if rules.is_empty() { String::new() } else { format!(" These rules could not run: {}.", rules.join(", ")) };
-        out.push(Found::deployment(format!("The policy requires {flag}, which was not given.{could_not}")).field(&[flag.trim_start_matches('-')]));
     }
-});
+);
+
+rule!(
+    MissingInput,
+    Doc {
+        id: "missing-input",
+        family: Family::Integrity,
+        trigger: "An input that the policy requires (`inputs.require`) was not given.",
+        impact: "Rules that need it could not run: what they look for may be in this plan.",
+        remedy: "Give the input, or take it out of `inputs.require` of the policy.",
+        source: "bundlegate: what cannot be judged is not fine",
+        needs: &[],
+        examples: &[
+            fires(r#""jobs.report": {"action": "skip", "remote_state": {"name": "report"}}"#)
+                .policy("inputs: {require: [bundle]}"),
+            quiet(r#""jobs.report": {"action": "skip", "remote_state": {"name": "report"}}"#)
+                .policy("inputs: {require: []}"),
+        ],
+    },
+    |cx, out| {
+        let inputs = &cx.world.inputs;
+        for required in &cx.policy.require {
+            let (flag, given) = match required.value {
+                Input::Bundle => ("--bundle", inputs.bundle.is_some()),
+                Input::BaseBundle => ("--base-bundle", inputs.base_bundle.is_some()),
+                Input::State => ("--state", inputs.state.is_some()),
+                Input::Warnings => ("--warnings", inputs.warnings.is_some()),
+            };
+            if given {
+                continue;
+            }
+            let rules: Vec<String> = not_run(cx)
+                .into_iter()
+                .filter(|n| n.needs == flag)
+                .map(|n| n.rule)
+                .collect();
+            let could_not = if rules.is_empty() {
+                String::new()
+            } else {
+                format!(" These rules could not run: {}.", rules.join(", "))
+            };
+            out.push(
+                Found::deployment(format!(
+                    "The policy requires {flag}, which was not given.{could_not}"
+                ))
+                .field(&[flag.trim_start_matches('-')]),
+            );
+        }
+    }
+);
 
 rule!(IgnoredField, Doc {
     id: "ignored-field",
@@ -105,71 +130,118 @@ rule!(IgnoredField, Doc {
     }
 });
 
-rule!(UnknownType, Doc {
-    id: "unknown-type",
-    family: Family::Integrity,
-    trigger: "The plan has an entry of a resource type that bundlegate does not know.",
-    impact: "No rule knows what its fields mean or what is lost with it; it counts as holding data.",
-    remedy: "Read the entry by hand (`bundlegate show`), or use a bundlegate that knows the type.",
-    source: "the types of Databricks CLI 1.13",
-    needs: &[],
-    examples: &[
-        fires(r#""wombats.x": {"action": "skip", "remote_state": {"name": "x"}}"#),
-        quiet(r#""jobs.report": {"action": "skip", "remote_state": {"name": "report"}}"#),
-    ],
-}, |cx, out| {
-    for e in cx.world.effects().iter().filter(|e| e.is_resource() && resource_type(e.kind()).is_none()) {
-        out.push(Found::on(e, format!("The resource type {} is not known: the entry cannot be judged.", quoted(e.kind()))));
+rule!(
+    UnknownType,
+    Doc {
+        id: "unknown-type",
+        family: Family::Integrity,
+        trigger: "The plan has an entry of a resource type that bundlegate does not know.",
+        impact: "No rule knows what its fields mean or what is lost with it; it counts as holding data.",
+        remedy: "Read the entry by hand (`bundlegate show`), or use a bundlegate that knows the type.",
+        source: "the types of Databricks CLI 1.13",
+        needs: &[],
+        examples: &[
+            fires(r#""wombats.x": {"action": "skip", "remote_state": {"name": "x"}}"#),
+            quiet(r#""jobs.report": {"action": "skip", "remote_state": {"name": "report"}}"#),
+        ],
+    },
+    |cx, out| {
+        for e in cx
+            .world
+            .effects()
+            .iter()
+            .filter(|e| e.is_resource() && resource_type(e.kind()).is_none())
+        {
+            out.push(Found::on(
+                e,
+                format!(
+                    "The resource type {} is not known: the entry cannot be judged.",
+                    quoted(e.kind())
+                ),
+            ));
+        }
     }
-});
+);
 
-rule!(StateMismatch, Doc {
-    id: "state-mismatch",
-    family: Family::Integrity,
-    trigger: "The state file has another lineage or serial than the plan, or the plan has none and the state is not empty.",
-    impact: "The plan was made against another deployment or an older state: the CLI refuses it, or, without a lineage, makes everything a second time.",
-    remedy: "Plan again, and read the state in the same run.",
-    source: "Databricks CLI 1.13, reproduced: lineage and serial are compared only when the plan has a lineage",
-    needs: &[Need::State],
-    examples: &[
-        fires(r#""jobs.report": {"action": "create", "new_state": {"value": {"name": "report"}}}"#).head(r#""plan_version": 2, "cli_version": "1.21.0""#).state(r#""jobs.report": {"name": "report"}"#),
-        quiet(r#""jobs.report": {"action": "skip", "remote_state": {"name": "report"}}"#).state(r#""jobs.report": {"name": "report"}"#),
-    ],
-}, |cx, out| {
-    let plan = cx.world.inputs.plan;
-    let Some(state) = cx.world.inputs.state else { return };
-    let serial = |s: Option<u64>| s.map_or_else(|| "none".to_owned(), |s| s.to_string());
-    let lineage = |l: &Option<Box<str>>| l.as_deref().map_or_else(|| "none".to_owned(), quoted);
-    if plan.lineage != state.lineage && !(plan.lineage.is_none() && state.is_empty()) {
-        let message = if plan.lineage.is_none() {
-            "The plan has no lineage, as for a first deploy, but the state file shows a deployment.".to_owned()
-        } else {
-            format!("The plan belongs to another deployment: its lineage is {}, the state's {}.", lineage(&plan.lineage), lineage(&state.lineage))
+rule!(
+    StateMismatch,
+    Doc {
+        id: "state-mismatch",
+        family: Family::Integrity,
+        trigger: "The state file has another lineage or serial than the plan, or the plan has none and the state is not empty.",
+        impact: "The plan was made against another deployment or an older state: the CLI refuses it, or, without a lineage, makes everything a second time.",
+        remedy: "Plan again, and read the state in the same run.",
+        source: "Databricks CLI 1.13, reproduced: lineage and serial are compared only when the plan has a lineage",
+        needs: &[Need::State],
+        examples: &[
+            fires(
+                r#""jobs.report": {"action": "create", "new_state": {"value": {"name": "report"}}}"#
+            )
+            .head(r#""plan_version": 2, "cli_version": "1.21.0""#)
+            .state(r#""jobs.report": {"name": "report"}"#),
+            quiet(r#""jobs.report": {"action": "skip", "remote_state": {"name": "report"}}"#)
+                .state(r#""jobs.report": {"name": "report"}"#),
+        ],
+    },
+    |cx, out| {
+        let plan = cx.world.inputs.plan;
+        let Some(state) = cx.world.inputs.state else {
+            return;
         };
-        out.push(Found::deployment(message).field(&["lineage"]).from_to(state.lineage.as_deref(), plan.lineage.as_deref()));
-    } else if plan.lineage.is_some() && plan.serial != state.serial {
-        out.push(
-            Found::deployment(format!("The plan was made against serial {}, the state has serial {}.", serial(plan.serial), serial(state.serial)))
+        let serial = |s: Option<u64>| s.map_or_else(|| "none".to_owned(), |s| s.to_string());
+        let lineage = |l: &Option<Box<str>>| l.as_deref().map_or_else(|| "none".to_owned(), quoted);
+        if plan.lineage != state.lineage && !(plan.lineage.is_none() && state.is_empty()) {
+            let message = if plan.lineage.is_none() {
+                "The plan has no lineage, as for a first deploy, but the state file shows a deployment.".to_owned()
+            } else {
+                format!(
+                    "The plan belongs to another deployment: its lineage is {}, the state's {}.",
+                    lineage(&plan.lineage),
+                    lineage(&state.lineage)
+                )
+            };
+            out.push(
+                Found::deployment(message)
+                    .field(&["lineage"])
+                    .from_to(state.lineage.as_deref(), plan.lineage.as_deref()),
+            );
+        } else if plan.lineage.is_some() && plan.serial != state.serial {
+            out.push(
+                Found::deployment(format!(
+                    "The plan was made against serial {}, the state has serial {}.",
+                    serial(plan.serial),
+                    serial(state.serial)
+                ))
                 .field(&["serial"])
                 .from_to(Some(&serial(state.serial)), Some(&serial(plan.serial))),
-        );
+            );
+        }
     }
-});
+);
 
-rule!(EmptyPlan, Doc {
-    id: "empty-plan",
-    family: Family::Integrity,
-    trigger: "The plan has no entry.",
-    impact: "Nothing was judged. The CLI accepts such a plan and reports success; an empty plan is often the sign that the wrong folder or target was planned.",
-    remedy: "Look at the output of `databricks bundle plan`; if the bundle really has no resources, accept it by an approval.",
-    source: "Databricks CLI 1.13, reproduced: \"0 changed\", exit 0",
-    needs: &[],
-    examples: &[fires(""), quiet(r#""jobs.report": {"action": "skip", "remote_state": {"name": "report"}}"#)],
-}, |cx, out| {
-    if cx.world.inputs.plan.entries.is_empty() {
-        out.push(Found::deployment("The plan has no entry: nothing was judged."));
+rule!(
+    EmptyPlan,
+    Doc {
+        id: "empty-plan",
+        family: Family::Integrity,
+        trigger: "The plan has no entry.",
+        impact: "Nothing was judged. The CLI accepts such a plan and reports success; an empty plan is often the sign that the wrong folder or target was planned.",
+        remedy: "Look at the output of `databricks bundle plan`; if the bundle really has no resources, accept it by an approval.",
+        source: "Databricks CLI 1.13, reproduced: \"0 changed\", exit 0",
+        needs: &[],
+        examples: &[
+            fires(""),
+            quiet(r#""jobs.report": {"action": "skip", "remote_state": {"name": "report"}}"#)
+        ],
+    },
+    |cx, out| {
+        if cx.world.inputs.plan.entries.is_empty() {
+            out.push(Found::deployment(
+                "The plan has no entry: nothing was judged.",
+            ));
+        }
     }
-});
+);
 
 rule!(PartialPlan, Doc {
     id: "partial-plan",
@@ -196,45 +268,73 @@ fn is_first_deploy(world: &World<'_>) -> bool {
     plan.engine == Engine::Direct
         && plan.lineage.is_none()
         && !plan.entries.is_empty()
-        && plan.entries.iter().all(|e| e.action == Action::Create && e.remote_state.is_none())
+        && plan
+            .entries
+            .iter()
+            .all(|e| e.action == Action::Create && e.remote_state.is_none())
 }
 
-rule!(FirstDeploy, Doc {
-    id: "first-deploy",
-    family: Family::Integrity,
-    trigger: "The plan has no lineage and every entry is a create.",
-    impact: "The CLI will not check what the plan was made against: if the target exists by now, everything is made a second time.",
-    remedy: "Make sure that nothing is deployed at the target's state path, then approve; the next plan has a lineage.",
-    source: "Databricks CLI 1.13, reproduced: a first-deploy plan passes against any state",
-    needs: &[],
-    examples: &[
-        fires(r#""jobs.report": {"action": "create", "new_state": {"value": {"name": "report"}}}"#).head(r#""plan_version": 2, "cli_version": "1.21.0""#),
-        quiet(r#""jobs.report": {"action": "create", "new_state": {"value": {"name": "report"}}}"#),
-    ],
-}, |cx, out| {
-    if is_first_deploy(cx.world) {
-        out.push(Found::deployment("This is a plan for a first deploy: it has no lineage, so the CLI does not check what it was made against."));
+rule!(
+    FirstDeploy,
+    Doc {
+        id: "first-deploy",
+        family: Family::Integrity,
+        trigger: "The plan has no lineage and every entry is a create.",
+        impact: "The CLI will not check what the plan was made against: if the target exists by now, everything is made a second time.",
+        remedy: "Make sure that nothing is deployed at the target's state path, then approve; the next plan has a lineage.",
+        source: "Databricks CLI 1.13, reproduced: a first-deploy plan passes against any state",
+        needs: &[],
+        examples: &[
+            fires(
+                r#""jobs.report": {"action": "create", "new_state": {"value": {"name": "report"}}}"#
+            )
+            .head(r#""plan_version": 2, "cli_version": "1.21.0""#),
+            quiet(
+                r#""jobs.report": {"action": "create", "new_state": {"value": {"name": "report"}}}"#
+            ),
+        ],
+    },
+    |cx, out| {
+        if is_first_deploy(cx.world) {
+            out.push(Found::deployment("This is a plan for a first deploy: it has no lineage, so the CLI does not check what it was made against."));
+        }
     }
-});
+);
 
-rule!(LostState, Doc {
-    id: "lost-state",
-    family: Family::Integrity,
-    trigger: "The plan has no lineage, although the policy says that the target is established (`bundle.established: true`).",
-    impact: "The state was lost or the bundle, target or root path was renamed: everything is made a second time, and the old resources keep running outside CI.",
-    remedy: "Restore resources.json, undo the rename, or bind the existing resources first (`databricks bundle deployment bind`).",
-    source: "Databricks CLI 1.13, reproduced: a renamed bundle plans everything as create",
-    needs: &[],
-    examples: &[
-        fires(r#""jobs.report": {"action": "create", "new_state": {"value": {"name": "report"}}}"#).head(r#""plan_version": 2, "cli_version": "1.21.0""#).policy("bundle: {established: true}"),
-        quiet(r#""jobs.report": {"action": "create", "new_state": {"value": {"name": "report"}}}"#).policy("bundle: {established: true}"),
-    ],
-}, |cx, out| {
-    let established = cx.policy.bundle.established.as_ref().is_some_and(|e| e.value);
-    if established && cx.world.inputs.plan.lineage.is_none() {
-        out.push(Found::deployment("The plan has no lineage, but the policy says that this target is deployed already: its state is lost, or its path changed.").field(&["lineage"]));
+rule!(
+    LostState,
+    Doc {
+        id: "lost-state",
+        family: Family::Integrity,
+        trigger: "The plan has no lineage, although the policy says that the target is established (`bundle.established: true`).",
+        impact: "The state was lost or the bundle, target or root path was renamed: everything is made a second time, and the old resources keep running outside CI.",
+        remedy: "Restore resources.json, undo the rename, or bind the existing resources first (`databricks bundle deployment bind`).",
+        source: "Databricks CLI 1.13, reproduced: a renamed bundle plans everything as create",
+        needs: &[],
+        examples: &[
+            fires(
+                r#""jobs.report": {"action": "create", "new_state": {"value": {"name": "report"}}}"#
+            )
+            .head(r#""plan_version": 2, "cli_version": "1.21.0""#)
+            .policy("bundle: {established: true}"),
+            quiet(
+                r#""jobs.report": {"action": "create", "new_state": {"value": {"name": "report"}}}"#
+            )
+            .policy("bundle: {established: true}"),
+        ],
+    },
+    |cx, out| {
+        let established = cx
+            .policy
+            .bundle
+            .established
+            .as_ref()
+            .is_some_and(|e| e.value);
+        if established && cx.world.inputs.plan.lineage.is_none() {
+            out.push(Found::deployment("The plan has no lineage, but the policy says that this target is deployed already: its state is lost, or its path changed.").field(&["lineage"]));
+        }
     }
-});
+);
 
 rule!(CliVersion, Doc {
     id: "cli-version",
@@ -258,13 +358,13 @@ rule!(CliVersion, Doc {
         out.push(Found::deployment(format!("The plan does not say which CLI wrote it (cli_version: {found}).")).field(&["cli_version"]).unknown());
         return;
     };
-    if let Some(minimum) = &cx.policy.cli.minimum
-        && version < minimum.value
+    if let Some(minimum) = cx.policy.cli.minimum.as_ref().map(|m| m.value.version())
+        && version < *minimum
     {
         out.push(
-            Found::deployment(format!("The plan was written by CLI {version}; the policy asks for {} or later.", minimum.value))
+            Found::deployment(format!("The plan was written by CLI {version}; the policy asks for {minimum} or later."))
                 .field(&["cli_version"])
-                .from_to(Some(&minimum.value.to_string()), Some(&version.to_string())),
+                .from_to(Some(&minimum.to_string()), Some(&version.to_string())),
         );
     }
     for fault in FAULTS.iter().filter(|f| version < f.repaired) {
@@ -339,7 +439,15 @@ fn internal_artifact(value: &Value, path: &mut FieldPath) -> Option<(FieldPath, 
             }),
             Value::Object(members) => members.iter().find_map(|(k, v)| {
                 path.push(Segment::Field(k.into()));
-                let found = walk(v, inside || matches!(k, "libraries" | "dependencies" | "jar_file" | "java_dependencies"), path);
+                let found = walk(
+                    v,
+                    inside
+                        || matches!(
+                            k,
+                            "libraries" | "dependencies" | "jar_file" | "java_dependencies"
+                        ),
+                    path,
+                );
                 path.pop();
                 found
             }),

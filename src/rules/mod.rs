@@ -15,12 +15,9 @@ macro_rules! rule {
         }
     };
 }
-use rule;
 
-mod access;
 mod actions;
 mod catalogue;
-mod configuration;
 mod engine;
 mod found;
 mod identity;
@@ -91,7 +88,14 @@ pub enum Family {
 
 impl Family {
     /// All families, in the order of the catalogue.
-    pub const ALL: [Family; 6] = [Family::Integrity, Family::Actions, Family::State, Family::Identity, Family::Access, Family::Configuration];
+    pub const ALL: [Family; 6] = [
+        Family::Integrity,
+        Family::Actions,
+        Family::State,
+        Family::Identity,
+        Family::Access,
+        Family::Configuration,
+    ];
 
     /// The name in reports.
     #[must_use]
@@ -176,21 +180,42 @@ pub struct Example {
 }
 
 /// An example with nothing in it yet.
-const EXAMPLE: Example = Example { shows: Shows::Quiet, head: "", plan: "", bundle: "", base_bundle: "", state: "", warnings: "", policy: "" };
+const EXAMPLE: Example = Example {
+    shows: Shows::Quiet,
+    head: "",
+    plan: "",
+    bundle: "",
+    base_bundle: "",
+    state: "",
+    warnings: "",
+    policy: "",
+};
 
 /// An example of a plan on which the rule fires.
 const fn fires(plan: &'static str) -> Example {
-    Example { shows: Shows::Fires, plan, ..EXAMPLE }
+    Example {
+        shows: Shows::Fires,
+        plan,
+        ..EXAMPLE
+    }
 }
 
 /// An example of a plan on which the rule is quiet.
 const fn quiet(plan: &'static str) -> Example {
-    Example { shows: Shows::Quiet, plan, ..EXAMPLE }
+    Example {
+        shows: Shows::Quiet,
+        plan,
+        ..EXAMPLE
+    }
 }
 
 /// An example of a plan on which the rule cannot tell.
 const fn unknown(plan: &'static str) -> Example {
-    Example { shows: Shows::Unknown, plan, ..EXAMPLE }
+    Example {
+        shows: Shows::Unknown,
+        plan,
+        ..EXAMPLE
+    }
 }
 
 impl Example {
@@ -201,7 +226,10 @@ impl Example {
         Self { bundle, ..self }
     }
     const fn base_bundle(self, base_bundle: &'static str) -> Self {
-        Self { base_bundle, ..self }
+        Self {
+            base_bundle,
+            ..self
+        }
     }
     const fn state(self, state: &'static str) -> Self {
         Self { state, ..self }

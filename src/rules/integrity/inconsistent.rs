@@ -5,7 +5,7 @@ use crate::json::Value;
 use crate::plan::{Action, Change, Engine, FieldPath, Segment};
 use crate::secret::REDACTED;
 
-use super::super::{Context, Doc, Family, Found, Rule, fires, quiet, rule};
+use super::super::{Context, Doc, Family, Found, Rule, fires, quiet};
 
 rule!(InconsistentPlan, Doc {
     id: "inconsistent-plan",
@@ -47,7 +47,10 @@ fn head(world: &World<'_>) -> Option<String> {
     if plan.lineage.is_some() {
         return plan.serial.is_none().then(|| "The plan contradicts itself: it has a lineage but no serial above 0; the CLI refuses it as stale.".to_owned());
     }
-    let odd = plan.entries.iter().find(|e| e.action != Action::Create || e.remote_state.is_some())?;
+    let odd = plan
+        .entries
+        .iter()
+        .find(|e| e.action != Action::Create || e.remote_state.is_some())?;
     Some(format!(
         "The plan contradicts itself: it has no lineage, as for a first deploy, but the action of {} is {}; without a lineage the CLI checks nothing.",
         odd.key.short(),
@@ -64,7 +67,9 @@ fn check(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
     match entry.action {
         Action::Create => {
             if entry.remote_state.is_some() || entry.id.is_some() {
-                say("the action is create, but the resource has a remote_state or an id".to_owned());
+                say(
+                    "the action is create, but the resource has a remote_state or an id".to_owned(),
+                );
             }
             if entry.new_state.is_none() {
                 say("the action is create, but there is no new_state".to_owned());
@@ -72,22 +77,43 @@ fn check(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
         }
         Action::Skip | Action::Delete => {
             if entry.new_state.is_some() {
-                say(format!("the action is {}, but there is a new_state", entry.action.as_str()));
+                say(format!(
+                    "the action is {}, but there is a new_state",
+                    entry.action.as_str()
+                ));
             }
             if entry.actionable().next().is_some() {
-                say(format!("the action is {}, but a change has another one", entry.action.as_str()));
+                say(format!(
+                    "the action is {}, but a change has another one",
+                    entry.action.as_str()
+                ));
             }
         }
         _ => {
-            let highest = entry.changes.iter().map(|(_, c)| c.action).max().unwrap_or(Action::Skip);
+            let highest = entry
+                .changes
+                .iter()
+                .map(|(_, c)| c.action)
+                .max()
+                .unwrap_or(Action::Skip);
             if highest != entry.action {
-                say(format!("the action is {}, but the highest among its changes is {}", entry.action.as_str(), highest.as_str()));
+                say(format!(
+                    "the action is {}, but the highest among its changes is {}",
+                    entry.action.as_str(),
+                    highest.as_str()
+                ));
             }
             if entry.remote_state.is_none() {
-                say(format!("the action is {}, but there is no remote_state", entry.action.as_str()));
+                say(format!(
+                    "the action is {}, but there is no remote_state",
+                    entry.action.as_str()
+                ));
             }
             if entry.new_state.is_none() {
-                say(format!("the action is {}, but there is no new_state", entry.action.as_str()));
+                say(format!(
+                    "the action is {}, but there is no new_state",
+                    entry.action.as_str()
+                ));
             }
         }
     }
@@ -99,11 +125,20 @@ fn check(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
         if let Some(remote) = e.remote() {
             sent_against_remote(e, remote, sent, faults);
         }
-        if let Some(deployed) = e.deployed.map(|d| &d.config).filter(|c| c.as_object().is_some()) {
+        if let Some(deployed) = e
+            .deployed
+            .map(|d| &d.config)
+            .filter(|c| c.as_object().is_some())
+        {
             for d in differences(deployed, sent) {
                 let path = unrooted(e, d.path);
                 if !is_named(e, &path) && !e.is_open(&path) {
-                    faults.push((path.clone(), format!("{path} is sent otherwise than it was deployed, and no change names it")));
+                    faults.push((
+                        path.clone(),
+                        format!(
+                            "{path} is sent otherwise than it was deployed, and no change names it"
+                        ),
+                    ));
                 }
             }
         }
@@ -113,11 +148,21 @@ fn check(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
 /// Point 7: what waits for a reference, waits for an entry that comes before, and in an update it is a change.
 fn vars(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
     for (path, text) in e.entry.new_state.iter().flat_map(|s| &s.vars) {
-        if let Some(node) = nodes(text).find(|n| !e.entry.depends_on.iter().any(|d| *d.node == **n)) {
-            faults.push((path.clone(), format!("{path} waits for {}, which is not in depends_on", crate::text::visible(&node))));
+        if let Some(node) = nodes(text).find(|n| !e.entry.depends_on.iter().any(|d| *d.node == **n))
+        {
+            faults.push((
+                path.clone(),
+                format!(
+                    "{path} waits for {}, which is not in depends_on",
+                    crate::text::visible(&node)
+                ),
+            ));
         }
         if e.entry.action.is_update_like() && !is_named(e, path) {
-            faults.push((path.clone(), format!("{path} waits for a reference, and no change names it")));
+            faults.push((
+                path.clone(),
+                format!("{path} waits for a reference, and no change names it"),
+            ));
         }
     }
 }
@@ -133,13 +178,24 @@ fn changes_against_sent(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
         let here = sent_at(e, sent, path);
         let redacted = holds_redacted(new);
         if !same(path.last_field(), Some(new), here) && !redacted {
-            faults.push((path.clone(), format!("the change of {} calls another value new than the one that is sent", shown(path))));
+            faults.push((
+                path.clone(),
+                format!(
+                    "the change of {} calls another value new than the one that is sent",
+                    shown(path)
+                ),
+            ));
         }
     }
 }
 
 /// Point 5: what is sent otherwise than the workspace has it, a change names.
-fn sent_against_remote(e: &Effect<'_>, remote: &Value, sent: &Value, faults: &mut Vec<(FieldPath, String)>) {
+fn sent_against_remote(
+    e: &Effect<'_>,
+    remote: &Value,
+    sent: &Value,
+    faults: &mut Vec<(FieldPath, String)>,
+) {
     if !e.is_resource() && Effect::list(remote).is_none() {
         return;
     }
@@ -148,18 +204,34 @@ fn sent_against_remote(e: &Effect<'_>, remote: &Value, sent: &Value, faults: &mu
         if e.is_open(&path) || never_returned(e, &path, d.from) {
             continue;
         }
-        let covering: Vec<&Change> = e.entry.changes.iter().filter(|(p, _)| names(e, p, &path)).map(|(_, c)| c).collect();
+        let covering: Vec<&Change> = e
+            .entry
+            .changes
+            .iter()
+            .filter(|(p, _)| names(e, p, &path))
+            .map(|(_, c)| c)
+            .collect();
         let fault = match d.to {
             None => {
                 let item = matches!(path.segments().last(), Some(Segment::Item(..)));
-                let above = e.entry.changes.iter().any(|(p, _)| p.covers(&path) || lookup_path(e, p).covers(&path));
+                let above = e
+                    .entry
+                    .changes
+                    .iter()
+                    .any(|(p, _)| p.covers(&path) || lookup_path(e, p).covers(&path));
                 item && !above
             }
             // A list whose items have no identity: what is gone from it counts like what is new in it.
             Some(_) => covering.is_empty() || covering.iter().all(|c| c.new.is_none()),
         };
         if fault {
-            faults.push((path.clone(), format!("{} is sent otherwise than the workspace has it, and no change says so", shown(&path))));
+            faults.push((
+                path.clone(),
+                format!(
+                    "{} is sent otherwise than the workspace has it, and no change says so",
+                    shown(&path)
+                ),
+            ));
         }
     }
 }
@@ -180,8 +252,16 @@ const INPUT_ONLY: &[(&str, &str)] = &[
 
 fn never_returned(e: &Effect<'_>, path: &FieldPath, from: Option<&Value>) -> bool {
     from.is_none_or(Value::is_blank)
-        && INPUT_ONLY.iter().any(|(kind, field)| (*kind == "*" || *kind == e.kind()) && path.starts_with(&[field]))
-        && e.remote().and_then(|r| path.segments().first().and_then(|s| lookup(r, std::slice::from_ref(s)))).is_none_or(Value::is_blank)
+        && INPUT_ONLY
+            .iter()
+            .any(|(kind, field)| (*kind == "*" || *kind == e.kind()) && path.starts_with(&[field]))
+        && e.remote()
+            .and_then(|r| {
+                path.segments()
+                    .first()
+                    .and_then(|s| lookup(r, std::slice::from_ref(s)))
+            })
+            .is_none_or(Value::is_blank)
 }
 
 fn is_named(e: &Effect<'_>, path: &FieldPath) -> bool {
@@ -192,7 +272,9 @@ fn is_named(e: &Effect<'_>, path: &FieldPath) -> bool {
 fn names(e: &Effect<'_>, change: &FieldPath, path: &FieldPath) -> bool {
     change.overlaps(path) || {
         let change = lookup_path(e, change);
-        change.overlaps(path) || e.sent().is_some_and(|sent| indexed(sent, &change).overlaps(&indexed(sent, path)))
+        change.overlaps(path)
+            || e.sent()
+                .is_some_and(|sent| indexed(sent, &change).overlaps(&indexed(sent, path)))
     }
 }
 
@@ -203,7 +285,11 @@ fn lookup_path(e: &Effect<'_>, path: &FieldPath) -> FieldPath {
 /// Paths of permissions and grants start in the list itself: takes `__embed__` or `acls` off.
 fn unrooted(e: &Effect<'_>, path: FieldPath) -> FieldPath {
     match path.segments() {
-        [Segment::Field(f), rest @ ..] if !e.is_resource() && matches!(&**f, "__embed__" | "acls") => FieldPath::from(rest.to_vec()),
+        [Segment::Field(f), rest @ ..]
+            if !e.is_resource() && matches!(&**f, "__embed__" | "acls") =>
+        {
+            FieldPath::from(rest.to_vec())
+        }
         _ => path,
     }
 }
@@ -224,7 +310,10 @@ fn indexed(value: &Value, path: &FieldPath) -> FieldPath {
     let segments = path.segments().iter().map(|segment| {
         let found = match (segment, here) {
             (Segment::Item(field, id), Some(v)) => {
-                let at = v.as_array().and_then(|a| a.iter().position(|i| i.get(field).and_then(Value::as_str) == Some(id)));
+                let at = v.as_array().and_then(|a| {
+                    a.iter()
+                        .position(|i| i.get(field).and_then(Value::as_str) == Some(id))
+                });
                 at.map_or_else(|| segment.clone(), Segment::Index)
             }
             _ => segment.clone(),
@@ -246,5 +335,9 @@ fn holds_redacted(value: &Value) -> bool {
 }
 
 fn shown(path: &FieldPath) -> String {
-    if path.is_root() { "the whole list".to_owned() } else { crate::text::visible(&path.to_string()) }
+    if path.is_root() {
+        "the whole list".to_owned()
+    } else {
+        crate::text::visible(&path.to_string())
+    }
 }

@@ -5,7 +5,7 @@ use crate::json::Value;
 use crate::plan::{Action, FieldPath, ResourceKey, Segment, Sub, resource_type};
 use crate::secret::REDACTED;
 
-use super::super::{Context, Doc, Family, Found, Need, Rule, fires, quiet, rule};
+use super::super::{Context, Doc, Family, Found, Need, Rule, fires, quiet};
 
 rule!(BundleMismatch, Doc {
     id: "bundle-mismatch",
@@ -64,26 +64,54 @@ type Fault = Option<(Option<FieldPath>, String)>;
 
 /// `summary` says the id of what is deployed.
 fn ids_disagree(e: &Effect<'_>, config: &Value) -> Fault {
-    let id = config.get("id").and_then(Value::as_str).filter(|i| !i.is_empty())?;
+    let id = config
+        .get("id")
+        .and_then(Value::as_str)
+        .filter(|i| !i.is_empty())?;
     let kind = resource_type(e.kind())?;
     let remote = match e.remote()?.get(kind.id_field)? {
         Value::String(s) => s.to_string(),
         Value::Int(n) => n.to_string(),
         _ => return None,
     };
-    (e.is_resource() && id != remote && !id.ends_with(&format!("/{remote}")) && !remote.ends_with(&format!("/{id}")))
-        .then(|| (Some(FieldPath::of(&["id"])), format!("its id is {} in the bundle JSON and {} in the plan", crate::text::quoted(id), crate::text::quoted(&remote))))
+    (e.is_resource()
+        && id != remote
+        && !id.ends_with(&format!("/{remote}"))
+        && !remote.ends_with(&format!("/{id}")))
+    .then(|| {
+        (
+            Some(FieldPath::of(&["id"])),
+            format!(
+                "its id is {} in the bundle JSON and {} in the plan",
+                crate::text::quoted(id),
+                crate::text::quoted(&remote)
+            ),
+        )
+    })
 }
 
 /// Fields of the bundle JSON that are not part of what is sent, for every type (CLI 1.13 to 1.21).
-const ASIDE: &[&str] = &["id", "url", "lifecycle", "modified_status", "permissions", "grants"];
+const ASIDE: &[&str] = &[
+    "id",
+    "url",
+    "lifecycle",
+    "modified_status",
+    "permissions",
+    "grants",
+];
 
 /// Fields that the CLI rewrites on the way from the bundle JSON to `new_state` (reproduced with CLI 1.13).
 const REWRITTEN: &[(&str, &[&str])] = &[
-    ("dashboards", &["file_path", "published", "etag", "serialized_dashboard"]),
+    (
+        "dashboards",
+        &["file_path", "published", "etag", "serialized_dashboard"],
+    ),
     ("genie_spaces", &["file_path", "etag", "serialized_space"]),
     ("job_runs", &["lifecycle", "result_state"]),
-    ("secret_scopes", &["name", "scope", "backend_type", "keyvault_metadata"]),
+    (
+        "secret_scopes",
+        &["name", "scope", "backend_type", "keyvault_metadata"],
+    ),
     ("secrets", &["value"]),
     ("volumes", &["volume_path"]),
     ("jobs", &["resolved_job_id"]),
@@ -96,28 +124,47 @@ fn defined_otherwise(world: &World<'_>, e: &Effect<'_>, config: &Value) -> Fault
     if !e.is_resource() {
         return list_otherwise(world, e, config, sent);
     }
-    let rewritten = REWRITTEN.iter().find(|(kind, _)| *kind == e.kind()).map(|(_, f)| *f).unwrap_or_default();
+    let rewritten = REWRITTEN
+        .iter()
+        .find(|(kind, _)| *kind == e.kind())
+        .map(|(_, f)| *f)
+        .unwrap_or_default();
     let skip = |path: &FieldPath| match path.segments().first() {
         Some(Segment::Field(f)) => ASIDE.contains(&&**f) || rewritten.contains(&&**f),
         _ => true,
     };
-    let fault = differences(config, sent).into_iter().filter(|d| !skip(&d.path)).find(|d| !e.is_open(&d.path) && !equal(world, d.from, d.to))?;
+    let fault = differences(config, sent)
+        .into_iter()
+        .filter(|d| !skip(&d.path))
+        .find(|d| !e.is_open(&d.path) && !equal(world, d.from, d.to))?;
     let path = fault.path;
-    Some((Some(path.clone()), format!("{} is not what the bundle JSON says", crate::text::visible(&path.to_string()))))
+    Some((
+        Some(path.clone()),
+        format!(
+            "{} is not what the bundle JSON says",
+            crate::text::visible(&path.to_string())
+        ),
+    ))
 }
 
 /// Whether two values are the same once references are resolved; a reference that cannot be resolved matches anything.
 fn equal(world: &World<'_>, config: Option<&Value>, sent: Option<&Value>) -> bool {
     match (config, sent) {
         (Some(Value::String(c)), Some(Value::String(s))) => {
-            c == s || &**s == REDACTED || (is_built(c) && is_built(s)) || (c.contains("${resources.") && resolves(world, c, sent))
+            c == s
+                || &**s == REDACTED
+                || (is_built(c) && is_built(s))
+                || (c.contains("${resources.") && resolves(world, c, sent))
         }
         (Some(Value::String(c)), _) if c.contains("${resources.") => resolves(world, c, sent),
         (Some(Value::Array(c)), Some(Value::Array(s))) => {
-            c.len() == s.len() && c.iter().all(|x| s.iter().any(|y| equal(world, Some(x), Some(y))))
+            c.len() == s.len()
+                && c.iter()
+                    .all(|x| s.iter().any(|y| equal(world, Some(x), Some(y))))
         }
         (Some(Value::Object(c)), Some(Value::Object(s))) => {
-            c.iter().all(|(k, v)| equal(world, Some(v), s.get(k))) && s.iter().all(|(k, v)| c.get(k).is_some() || v.is_blank())
+            c.iter().all(|(k, v)| equal(world, Some(v), s.get(k)))
+                && s.iter().all(|(k, v)| c.get(k).is_some() || v.is_blank())
         }
         (c, s) => crate::effect::same(None, c, s),
     }
@@ -133,7 +180,9 @@ fn resolves(world: &World<'_>, text: &str, sent: Option<&Value>) -> bool {
 
 /// A wheel or jar: the CLI writes where it was uploaded in place of where it was built.
 fn is_built(text: &str) -> bool {
-    std::path::Path::new(text).extension().is_some_and(|e| e.eq_ignore_ascii_case("whl") || e.eq_ignore_ascii_case("jar"))
+    std::path::Path::new(text)
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("whl") || e.eq_ignore_ascii_case("jar"))
 }
 
 /// A permissions or grants block against its entry: the same principals with the same levels or privileges.
@@ -143,11 +192,29 @@ fn list_otherwise(world: &World<'_>, e: &Effect<'_>, config: &Value, sent: &Valu
     }
     let (block, list) = (config.as_array()?, Effect::list(sent)?);
     let differs = block.len() != list.len()
-        || block.iter().any(|b| !list.iter().any(|l| equal(world, Some(b), Some(l)) && equal(world, Some(l), Some(b))));
+        || block.iter().any(|b| {
+            !list
+                .iter()
+                .any(|l| equal(world, Some(b), Some(l)) && equal(world, Some(l), Some(b)))
+        });
     if !differs || e.is_open(&FieldPath::of(&["__embed__"])) {
         return None;
     }
-    let odd = list.iter().find(|l| !block.iter().any(|b| equal(world, Some(b), Some(l)))).or_else(|| block.iter().find(|b| !list.iter().any(|l| equal(world, Some(b), Some(l)))));
-    let who = odd.and_then(|o| item_identity(None, o)).map_or(String::new(), |(_, n)| format!(" for {}", crate::text::quoted(n)));
-    Some((None, format!("what the plan sets{who} is not what the bundle JSON says")))
+    let odd = list
+        .iter()
+        .find(|l| !block.iter().any(|b| equal(world, Some(b), Some(l))))
+        .or_else(|| {
+            block
+                .iter()
+                .find(|b| !list.iter().any(|l| equal(world, Some(b), Some(l))))
+        });
+    let who = odd
+        .and_then(|o| item_identity(None, o))
+        .map_or(String::new(), |(_, n)| {
+            format!(" for {}", crate::text::quoted(n))
+        });
+    Some((
+        None,
+        format!("what the plan sets{who} is not what the bundle JSON says"),
+    ))
 }

@@ -5,71 +5,119 @@ use crate::json::Value;
 use crate::plan::{Action, FieldPath, Segment};
 use crate::secret::{REDACTED, is_scope_reference, is_secret_field_of, looks_like_token};
 
-use super::super::{Context, Doc, Family, Found, Rule, fires, quiet, rule, unknown};
+use super::super::{Context, Doc, Family, Found, Rule, fires, quiet, unknown};
 
-rule!(RedactedValue, Doc {
-    id: "redacted-value",
-    family: Family::Integrity,
-    trigger: "The text [redacted] stands in what the CLI will send.",
-    impact: "The placeholder would be written in place of the secret: whatever reads it fails.",
-    remedy: "Plan again, and keep tools that mask secrets away from the plan file.",
-    source: "Databricks CLI 1.13, reproduced: [redacted] belongs in changes and remote_state only",
-    needs: &[],
-    examples: &[
-        fires(r#""secrets.token": {"action": "create", "new_state": {"value": {"name": "token", "value": "[redacted]"}}}"#),
-        quiet(r#""secrets.token": {"action": "skip", "remote_state": {"name": "token", "value": "[redacted]"}}"#),
-    ],
-}, |cx, out| {
-    for e in cx.world.effects() {
-        let Some(sent) = e.sent() else { continue };
-        walk(sent, &mut FieldPath::default(), &mut |path, text| {
-            if text.trim() == REDACTED {
-                out.push(Found::on(e, format!("The placeholder {REDACTED} would be applied as the value of {path}.")).path(path.clone()));
-            }
-        });
-    }
-});
-
-rule!(PlaintextSecret, Doc {
-    id: "plaintext-secret",
-    family: Family::Integrity,
-    trigger: "A known secret field, or a value that looks like a token, is in the plan in clear.",
-    impact: "Whoever can read the plan, which is kept as a CI artifact, has the secret; so has everyone who can see the resource's definition.",
-    remedy: "Keep the value in a secret scope and write {{secrets/<scope>/<key>}}; treat this plan as a secret and delete it afterwards.",
-    source: "Databricks CLI 1.13, reproduced: new_state holds secrets in clear",
-    needs: &[],
-    examples: &[
-        fires(r#""model_serving_endpoints.chat": {"action": "create", "new_state": {"value": {"name": "chat", "config": {"served_entities": [{"external_model": {"openai_config": {"openai_api_key_plaintext": "example"}}}]}}}}"#),
-        quiet(r#""model_serving_endpoints.chat": {"action": "create", "new_state": {"value": {"name": "chat", "config": {"served_entities": [{"external_model": {"openai_config": {"openai_api_key": "{{secrets/creds/openai}}"}}}]}}}}"#),
-        unknown(r#""apps.portal": {"action": "create", "new_state": {"value": {"name": "portal"}}}, "jobs.report": {"action": "create", "depends_on": [{"node": "resources.apps.portal"}], "new_state": {"value": {"name": "report", "git_source": {"password": ""}}, "vars": {"git_source.password": "${resources.apps.portal.url}"}}}"#),
-    ],
-}, |cx, out| {
-    for e in cx.world.effects() {
-        // The state that will be, else the one that is: one finding for each field.
-        let Some(value) = e.sent().or_else(|| e.remote()) else { continue };
-        for (path, text) in e.entry.new_state.iter().flat_map(|s| &s.vars) {
-            if path.last_field().is_some_and(|f| is_secret_field_of(e.kind(), f)) && cx.world.resolve(text).is_none() {
-                out.push(Found::on(e, format!("{path} is a secret field and waits for {}.", crate::text::visible(text))).path(path.clone()).unknown());
-            }
+rule!(
+    RedactedValue,
+    Doc {
+        id: "redacted-value",
+        family: Family::Integrity,
+        trigger: "The text [redacted] stands in what the CLI will send.",
+        impact: "The placeholder would be written in place of the secret: whatever reads it fails.",
+        remedy: "Plan again, and keep tools that mask secrets away from the plan file.",
+        source: "Databricks CLI 1.13, reproduced: [redacted] belongs in changes and remote_state only",
+        needs: &[],
+        examples: &[
+            fires(
+                r#""secrets.token": {"action": "create", "new_state": {"value": {"name": "token", "value": "[redacted]"}}}"#
+            ),
+            quiet(
+                r#""secrets.token": {"action": "skip", "remote_state": {"name": "token", "value": "[redacted]"}}"#
+            ),
+        ],
+    },
+    |cx, out| {
+        for e in cx.world.effects() {
+            let Some(sent) = e.sent() else { continue };
+            walk(sent, &mut FieldPath::default(), &mut |path, text| {
+                if text.trim() == REDACTED {
+                    out.push(Found::on(e, format!("The placeholder {REDACTED} would be applied as the value of {path}.")).path(path.clone()));
+                }
+            });
         }
-        walk(value, &mut FieldPath::default(), &mut |path, text| {
-            if let Some(message) = secret(e, path, text) {
-                let found = Found::on(e, message).path(path.clone());
-                out.push(if e.action() == Action::Skip { found } else { found.done() });
-            }
-        });
     }
-});
+);
+
+rule!(
+    PlaintextSecret,
+    Doc {
+        id: "plaintext-secret",
+        family: Family::Integrity,
+        trigger: "A known secret field, or a value that looks like a token, is in the plan in clear.",
+        impact: "Whoever can read the plan, which is kept as a CI artifact, has the secret; so has everyone who can see the resource's definition.",
+        remedy: "Keep the value in a secret scope and write {{secrets/<scope>/<key>}}; treat this plan as a secret and delete it afterwards.",
+        source: "Databricks CLI 1.13, reproduced: new_state holds secrets in clear",
+        needs: &[],
+        examples: &[
+            fires(
+                r#""model_serving_endpoints.chat": {"action": "create", "new_state": {"value": {"name": "chat", "config": {"served_entities": [{"external_model": {"openai_config": {"openai_api_key_plaintext": "example"}}}]}}}}"#
+            ),
+            quiet(
+                r#""model_serving_endpoints.chat": {"action": "create", "new_state": {"value": {"name": "chat", "config": {"served_entities": [{"external_model": {"openai_config": {"openai_api_key": "{{secrets/creds/openai}}"}}}]}}}}"#
+            ),
+            unknown(
+                r#""apps.portal": {"action": "create", "new_state": {"value": {"name": "portal"}}}, "jobs.report": {"action": "create", "depends_on": [{"node": "resources.apps.portal"}], "new_state": {"value": {"name": "report", "git_source": {"password": ""}}, "vars": {"git_source.password": "${resources.apps.portal.url}"}}}"#
+            ),
+        ],
+    },
+    |cx, out| {
+        for e in cx.world.effects() {
+            // The state that will be, else the one that is: one finding for each field.
+            let Some(value) = e.sent().or_else(|| e.remote()) else {
+                continue;
+            };
+            for (path, text) in e.entry.new_state.iter().flat_map(|s| &s.vars) {
+                if path
+                    .last_field()
+                    .is_some_and(|f| is_secret_field_of(e.kind(), f))
+                    && cx.world.resolve(text).is_none()
+                {
+                    out.push(
+                        Found::on(
+                            e,
+                            format!(
+                                "{path} is a secret field and waits for {}.",
+                                crate::text::visible(text)
+                            ),
+                        )
+                        .path(path.clone())
+                        .unknown(),
+                    );
+                }
+            }
+            walk(value, &mut FieldPath::default(), &mut |path, text| {
+                if let Some(message) = secret(e, path, text) {
+                    let found = Found::on(e, message).path(path.clone());
+                    out.push(if e.action() == Action::Skip {
+                        found
+                    } else {
+                        found.done()
+                    });
+                }
+            });
+        }
+    }
+);
 
 /// What is wrong with this text, if it is a secret in clear.
 fn secret(e: &Effect<'_>, path: &FieldPath, text: &str) -> Option<String> {
-    if text.is_empty() || text.trim() == REDACTED || text.starts_with("${") || is_scope_reference(text) || e.waits_for(path).is_some() {
+    if text.is_empty()
+        || text.trim() == REDACTED
+        || text.starts_with("${")
+        || is_scope_reference(text)
+        || e.waits_for(path).is_some()
+    {
         return None;
     }
-    if path.last_field().is_some_and(|f| is_secret_field_of(e.kind(), f)) {
+    if path
+        .last_field()
+        .is_some_and(|f| is_secret_field_of(e.kind(), f))
+    {
         Some(format!("The secret in {path} is in the plan in clear."))
     } else if looks_like_token(text) {
-        Some(format!("The value of {path} looks like a token, and it is in the plan in clear."))
+        Some(format!(
+            "The value of {path} looks like a token, and it is in the plan in clear."
+        ))
     } else {
         None
     }

@@ -4,7 +4,7 @@ use crate::json::Value;
 use crate::plan::{Action, Engine};
 use crate::text::quoted;
 
-use super::super::{Context, Doc, Family, Found, Rule, fires, quiet, rule, unknown};
+use super::super::{Context, Doc, Family, Found, Rule, fires, quiet, unknown};
 
 rule!(WrongTarget, Doc {
     id: "wrong-target",
@@ -32,12 +32,27 @@ rule!(WrongTarget, Doc {
 fn sources(cx: &Context<'_, '_>, out: &mut Vec<Found>) {
     let inputs = &cx.world.inputs;
     let of_bundle = inputs.bundle.map(|b| ("the bundle JSON", b.target()));
-    let all: Vec<(&str, &str)> = inputs.targets.iter().map(|(s, t)| (*s, t.as_str())).chain(of_bundle).collect();
+    let all: Vec<(&str, &str)> = inputs
+        .targets
+        .iter()
+        .map(|(s, t)| (*s, t.as_str()))
+        .chain(of_bundle)
+        .collect();
     if let Some((first, rest)) = all.split_first()
         && let Some(other) = rest.iter().find(|(_, t)| *t != first.1)
     {
-        let message = format!("{} says the target is {}, {} says {}.", first.0, quoted(first.1), other.0, quoted(other.1));
-        out.push(Found::deployment(message).field(&["bundle", "target"]).from_to(Some(first.1), Some(other.1)));
+        let message = format!(
+            "{} says the target is {}, {} says {}.",
+            first.0,
+            quoted(first.1),
+            other.0,
+            quoted(other.1)
+        );
+        out.push(
+            Found::deployment(message)
+                .field(&["bundle", "target"])
+                .from_to(Some(first.1), Some(other.1)),
+        );
     }
 }
 
@@ -47,9 +62,16 @@ fn policy(cx: &Context<'_, '_>, out: &mut Vec<Found>) {
     let bundle = cx.world.inputs.bundle;
     match cx.world.target() {
         Some(target) if !policy.allows_target(target) => {
-            out.push(Found::deployment(format!("The policy is not for the target {}.", quoted(target))).field(&["bundle", "target"]).from_to(None, Some(target)));
+            out.push(
+                Found::deployment(format!(
+                    "The policy is not for the target {}.",
+                    quoted(target)
+                ))
+                .field(&["bundle", "target"])
+                .from_to(None, Some(target)),
+            );
         }
-        None if policy.targets.is_some() => {
+        None if !policy.targets.is_empty() => {
             out.push(Found::deployment("The policy names the targets that it is for, and no target is known: give --target or --bundle.").unknown());
         }
         _ => {}
@@ -64,20 +86,57 @@ fn policy(cx: &Context<'_, '_>, out: &mut Vec<Found>) {
         }
         found
     };
-    if let Some(host) = known(&["workspace", "host"], policy.workspaces.is_some(), "workspace", out)
-        && !policy.allows_host(&host)
+    if let Some(host) = known(
+        &["workspace", "host"],
+        !policy.workspaces.is_empty(),
+        "workspace",
+        out,
+    ) && !policy.allows_host(&host)
     {
-        out.push(Found::deployment(format!("The policy is not for the workspace {}.", quoted(&host))).field(&["workspace", "host"]).from_to(None, Some(&host)));
+        out.push(
+            Found::deployment(format!(
+                "The policy is not for the workspace {}.",
+                quoted(&host)
+            ))
+            .field(&["workspace", "host"])
+            .from_to(None, Some(&host)),
+        );
     }
-    if let Some(name) = known(&["bundle", "name"], policy.bundle.name.is_some(), "bundle", out)
-        && policy.bundle.name.as_ref().is_some_and(|n| n.value != name)
+    if let Some(name) = known(
+        &["bundle", "name"],
+        policy.bundle.name.is_some(),
+        "bundle",
+        out,
+    ) && policy.bundle.name.as_ref().is_some_and(|n| n.value != name)
     {
-        out.push(Found::deployment(format!("The policy is not for the bundle {}.", quoted(&name))).field(&["bundle", "name"]).from_to(None, Some(&name)));
+        out.push(
+            Found::deployment(format!(
+                "The policy is not for the bundle {}.",
+                quoted(&name)
+            ))
+            .field(&["bundle", "name"])
+            .from_to(None, Some(&name)),
+        );
     }
-    if let Some(root) = known(&["workspace", "root_path"], policy.bundle.root_path.is_some(), "root path", out)
-        && policy.bundle.root_path.as_ref().is_some_and(|p| !p.value.matches(&root))
+    if let Some(root) = known(
+        &["workspace", "root_path"],
+        policy.bundle.root_path.is_some(),
+        "root path",
+        out,
+    ) && policy
+        .bundle
+        .root_path
+        .as_ref()
+        .is_some_and(|p| !p.value.matches(&root))
     {
-        out.push(Found::deployment(format!("The policy is not for the root path {}.", quoted(&root))).field(&["workspace", "root_path"]).from_to(None, Some(&root)));
+        out.push(
+            Found::deployment(format!(
+                "The policy is not for the root path {}.",
+                quoted(&root)
+            ))
+            .field(&["workspace", "root_path"])
+            .from_to(None, Some(&root)),
+        );
     }
 }
 
@@ -88,31 +147,65 @@ fn plan_paths(cx: &Context<'_, '_>, out: &mut Vec<Found>) {
         return;
     }
     let mut told: Vec<&str> = Vec::new();
-    for e in cx.world.resources().filter(|e| e.action() != Action::Delete) {
-        let Some(path) = e.sent().or_else(|| e.remote()).and_then(|v| v.at(&["deployment", "metadata_file_path"])).and_then(Value::as_str) else { continue };
+    for e in cx
+        .world
+        .resources()
+        .filter(|e| e.action() != Action::Delete)
+    {
+        let Some(path) = e
+            .sent()
+            .or_else(|| e.remote())
+            .and_then(|v| v.at(&["deployment", "metadata_file_path"]))
+            .and_then(Value::as_str)
+        else {
+            continue;
+        };
         if told.contains(&path) {
             continue;
         }
-        let wrong = match inputs.bundle.and_then(|b| b.text(&["workspace", "state_path"])) {
-            Some(state_path) => (workspace_path(path) != format!("{}/metadata.json", workspace_path(state_path))).then(|| format!("the bundle JSON's state path is {}", quoted(state_path))),
+        let wrong = match inputs
+            .bundle
+            .and_then(|b| b.text(&["workspace", "state_path"]))
+        {
+            Some(state_path) => (workspace_path(path)
+                != format!("{}/metadata.json", workspace_path(state_path)))
+            .then(|| format!("the bundle JSON's state path is {}", quoted(state_path))),
             None => by_form(path).and_then(|(name, target)| {
-                let other_target = cx.world.target().filter(|t| *t != target).map(|t| format!("the target is {}", quoted(t)));
-                let bundle_name = inputs.bundle.and_then(|b| b.text(&["bundle", "name"])).or(cx.policy.bundle.name.as_ref().map(|n| n.value.as_str()));
-                other_target.or_else(|| bundle_name.filter(|n| *n != name).map(|n| format!("the bundle is {}", quoted(n))))
+                let other_target = cx
+                    .world
+                    .target()
+                    .filter(|t| *t != target)
+                    .map(|t| format!("the target is {}", quoted(t)));
+                let bundle_name = inputs
+                    .bundle
+                    .and_then(|b| b.text(&["bundle", "name"]))
+                    .or(cx.policy.bundle.name.as_ref().map(|n| n.value.as_str()));
+                other_target.or_else(|| {
+                    bundle_name
+                        .filter(|n| *n != name)
+                        .map(|n| format!("the bundle is {}", quoted(n)))
+                })
             }),
         };
         // A target of --target alone is compared by the form of the path as well.
         let wrong = wrong.or_else(|| {
             let (_, target) = by_form(path)?;
             let given = inputs.targets.first().map(|(_, t)| t.as_str())?;
-            (given != target && inputs.bundle.is_none()).then(|| format!("the target is {}", quoted(given)))
+            (given != target && inputs.bundle.is_none())
+                .then(|| format!("the target is {}", quoted(given)))
         });
         if let Some(wrong) = wrong {
             told.push(path);
             out.push(
-                Found::on(e, format!("The plan was made for another place: it writes {}, but {wrong}.", quoted(path)))
-                    .field(&["deployment", "metadata_file_path"])
-                    .from_to(None, Some(path)),
+                Found::on(
+                    e,
+                    format!(
+                        "The plan was made for another place: it writes {}, but {wrong}.",
+                        quoted(path)
+                    ),
+                )
+                .field(&["deployment", "metadata_file_path"])
+                .from_to(None, Some(path)),
             );
         }
     }
