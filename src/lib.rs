@@ -20,6 +20,7 @@ pub mod commands;
 pub mod effect;
 pub mod host;
 pub mod impact;
+pub mod input;
 pub mod json;
 pub mod plan;
 pub mod policy;

@@ -1,1 +1,4 @@
-//! See the crate map in lib.rs.
+//! Everything that touches the machine: files, standard input and output, environment.
+
+pub mod files;
+pub mod out;

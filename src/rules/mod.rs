@@ -18,6 +18,7 @@ macro_rules! rule {
 
 mod actions;
 mod catalogue;
+pub mod docs;
 mod engine;
 mod found;
 mod identity;
