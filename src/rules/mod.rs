@@ -19,6 +19,8 @@ macro_rules! rule {
 mod actions;
 mod catalogue;
 mod engine;
+#[cfg(test)]
+mod examples;
 mod found;
 mod identity;
 mod integrity;
