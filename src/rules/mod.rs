@@ -20,6 +20,8 @@ mod actions;
 mod catalogue;
 pub mod docs;
 mod engine;
+#[cfg(test)]
+mod examples;
 mod found;
 mod identity;
 mod integrity;
