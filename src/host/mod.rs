@@ -1,1 +1,5 @@
-//! See the crate map in lib.rs.
+//! Files, clock, programs: everything that touches the machine.
+
+pub mod git;
+pub mod log_file;
+pub mod ssh_keygen;
