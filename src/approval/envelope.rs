@@ -379,6 +379,11 @@ mod tests {
         fn parse_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let _ = Envelope::parse(&bytes);
         }
+    }
+
+    proptest! {
+        // Signatures are slow without optimisation.
+        #![proptest_config(ProptestConfig::with_cases(48))]
 
         #[test]
         fn a_flipped_bit_is_never_accepted(at in 0_usize..10_000, bit in 0_u8..8) {

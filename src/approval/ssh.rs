@@ -669,6 +669,11 @@ mod tests {
             let _ = SshSignature::from_bytes(&framed);
             let _ = SshSignature::from_pem(&String::from_utf8_lossy(&bytes));
         }
+    }
+
+    proptest! {
+        // Signatures are slow without optimisation.
+        #![proptest_config(ProptestConfig::with_cases(48))]
 
         #[test]
         fn a_flipped_bit_never_holds(at in 0_usize..1000, bit in 0_u8..8) {

@@ -57,7 +57,9 @@ const REMOVED_VARIABLES: [&str; 18] = [
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// No such program.
-    #[error("git is not installed or not on the path: install it, or work outside a repository with the policy's digest")]
+    #[error(
+        "git is not installed or not on the path: install it, or work outside a repository with the policy's digest"
+    )]
     NoProgram,
     /// It could not be started for another reason.
     #[error("git cannot be started: {0}")]
@@ -91,13 +93,17 @@ pub enum GitError {
         folder: PathBuf,
     },
     /// Not a name for a ref.
-    #[error("{found:?} is not the name of a branch, a tag or a full commit id: expected a name such as origin/main")]
+    #[error(
+        "{found:?} is not the name of a branch, a tag or a full commit id: expected a name such as origin/main"
+    )]
     RefName {
         /// The text.
         found: String,
     },
     /// No such ref.
-    #[error("the ref {name:?} is not in the repository: fetch it (`git fetch origin`); in CI, check out with its history")]
+    #[error(
+        "the ref {name:?} is not in the repository: fetch it (`git fetch origin`); in CI, check out with its history"
+    )]
     NoRef {
         /// The name.
         name: String,
@@ -111,7 +117,9 @@ pub enum GitError {
         candidates: Vec<String>,
     },
     /// Not a path inside the repository.
-    #[error("{found:?} is not a path inside the repository: expected one like config/bundlegate.yml")]
+    #[error(
+        "{found:?} is not a path inside the repository: expected one like config/bundlegate.yml"
+    )]
     Path {
         /// The text.
         found: String,
@@ -370,7 +378,13 @@ impl Git {
 
     /// The object of a revision, if there is one.
     fn object(&self, revision: &str) -> Result<Option<GitObjectId>, GitError> {
-        let args = ["rev-parse", "--verify", "--quiet", "--end-of-options", revision];
+        let args = [
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            revision,
+        ];
         match self.run(&args, &[]) {
             Ok(answer) => {
                 let answer = text("rev-parse", answer)?;
@@ -379,20 +393,24 @@ impl Git {
                     .map_err(|_| unexpected("rev-parse", answer.as_bytes()))
             }
             // Quiet: no such revision is exit 1 without a word.
-            Err(GitError::Failed { status, words, .. }) if status.code() == Some(1) && words.is_empty() => Ok(None),
+            Err(GitError::Failed { status, words, .. })
+                if status.code() == Some(1) && words.is_empty() =>
+            {
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
 }
 
 /// Runs git in a folder. Its answer is what it wrote to stdout.
-pub(super) fn run(
-    folder: &Path,
-    args: &[&str],
-    env: &[(&str, &str)],
-) -> Result<Vec<u8>, GitError> {
+pub(super) fn run(folder: &Path, args: &[&str], env: &[(&str, &str)]) -> Result<Vec<u8>, GitError> {
     let mut command = Command::new("git");
-    command.arg("--no-pager").args(OPTIONS).args(args).current_dir(folder);
+    command
+        .arg("--no-pager")
+        .args(OPTIONS)
+        .args(args)
+        .current_dir(folder);
     for name in REMOVED_VARIABLES {
         command.env_remove(name);
     }
@@ -471,12 +489,34 @@ mod tests {
 
     #[test]
     fn names_of_refs() {
-        for good in ["main", "origin/main", "refs/heads/main", "v1.2", "feature/a-b_c", "HEAD"] {
+        for good in [
+            "main",
+            "origin/main",
+            "refs/heads/main",
+            "v1.2",
+            "feature/a-b_c",
+            "HEAD",
+        ] {
             assert!(check_ref(good).is_ok(), "{good}");
         }
         for bad in [
-            "", "-x", "--output=x", "main~1", "main^", "a..b", "@", "a@{1}", "a b", "a:b", "/a", "a/", ".a", "a.lock",
-            "a//b", "a\nb", "HEAD^{commit}",
+            "",
+            "-x",
+            "--output=x",
+            "main~1",
+            "main^",
+            "a..b",
+            "@",
+            "a@{1}",
+            "a b",
+            "a:b",
+            "/a",
+            "a/",
+            ".a",
+            "a.lock",
+            "a//b",
+            "a\nb",
+            "HEAD^{commit}",
         ] {
             assert!(check_ref(bad).is_err(), "{bad}");
         }

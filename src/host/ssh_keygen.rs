@@ -140,3 +140,39 @@ fn failure(key: &Path, status: ExitStatus, stderr: &[u8], to_terminal: bool) -> 
     let words = format!(": {:?}", words.trim());
     SignError::Failed { key, status, words }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    fn told(stderr: &str, to_terminal: bool) -> String {
+        let status = ExitStatus::from_raw(255 << 8);
+        failure(Path::new("k"), status, stderr.as_bytes(), to_terminal).to_string()
+    }
+
+    /// What OpenSSH 9.2 wrote.
+    #[test]
+    fn failures_in_words() {
+        let report = [
+            told(
+                "Load key \"k\": incorrect passphrase supplied to decrypt private key\r\n",
+                false,
+            ),
+            told("No private key found for public key \"k\"\r\n", false),
+            told(
+                "Signing file m\nCouldn't sign message (signer): agent refused operation\r\n",
+                false,
+            ),
+            told("Load key \"k\": error in libcrypto\r\n", false),
+            told("", true),
+        ];
+        insta::assert_snapshot!(report.join("\n"), @r#"
+        wrong passphrase for k, or no terminal to ask for it: run in a terminal, or add the key to the agent (ssh-add)
+        the SSH agent did not sign with k: is it running (SSH_AUTH_SOCK), unlocked (ssh-add -X), and does it hold the key (ssh-add -l)?
+        the SSH agent did not sign with k: is it running (SSH_AUTH_SOCK), unlocked (ssh-add -X), and does it hold the key (ssh-add -l)?
+        ssh-keygen made no signature with k (exit status: 255): "Load key \"k\": error in libcrypto"
+        ssh-keygen made no signature with k (exit status: 255): its own words are above
+        "#);
+    }
+}
