@@ -1,6 +1,8 @@
 //! Do enough distinct people agree, and does nobody object?
 //!
-//! What comes in has been verified: whose decision it is, and that it is about this plan. A rejection always counts, whoever
+//! What comes in has been verified: whose decision it is, and that it is about this plan. For an approval that means everything
+//! that the statement binds; for a rejection the plan's digest alone, since nobody should get rid of a "no" by changing a policy or
+//! a file. A rejection always counts, whoever
 //! made it, whenever, and wins. An approval counts when it is neither expired nor from the future and its maker is someone who
 //! may approve. People are counted, not files, keys or accounts.
 
@@ -141,7 +143,7 @@ pub struct Decided {
 /// What the policy asks for.
 #[derive(Debug, Clone)]
 pub struct Quorum<'a> {
-    /// How many distinct people.
+    /// How many distinct people; 0 asks for nobody, and a rejection still closes.
     pub required: u32,
     /// The longest life of an approval, whatever it says itself.
     pub expires_after: Option<SignedDuration>,
