@@ -4,6 +4,7 @@
 //! and turns every bad answer into an [`HttpError`] that says what was asked, what came and what to do. No redirect is followed:
 //! an API does not redirect, a login page does.
 
+mod ask;
 mod error;
 mod pace;
 
@@ -12,13 +13,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
-use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use reqwest::{Method, StatusCode};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
-use url::Url;
 
+pub use ask::Ask;
+use ask::{Sign, not_json};
 pub(crate) use error::quote;
 pub use error::{Failure, HttpError, Said};
 use pace::Pace;
@@ -44,8 +46,6 @@ pub const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 pub const LONGEST_BODY: usize = 16 * 1024 * 1024;
 
 const USER_AGENT: &str = concat!("bundlegate/", env!("CARGO_PKG_VERSION"));
-/// How much of an unexpected answer is repeated, in bytes.
-const PEEK: usize = 40;
 
 /// How the client behaves.
 #[derive(Debug, Clone)]
@@ -85,27 +85,6 @@ pub struct Http {
     options: Arc<HttpOptions>,
 }
 
-/// One request.
-#[derive(Debug, Clone)]
-pub struct Ask {
-    what: String,
-    method: Method,
-    url: Url,
-    sign: Sign,
-    headers: Vec<(&'static str, &'static str)>,
-    form: Vec<(&'static str, String)>,
-    secret_form: Vec<(&'static str, SecretString)>,
-    repeatable: bool,
-    limit: usize,
-}
-
-#[derive(Debug, Clone)]
-enum Sign {
-    None,
-    Bearer(SecretString),
-    Basic(String, SecretString),
-}
-
 /// A whole answer of any status.
 #[derive(Debug)]
 struct Answer {
@@ -116,128 +95,13 @@ struct Answer {
     body: Vec<u8>,
 }
 
-impl Ask {
-    /// A read. `what` names the thing in messages, as in "job 42".
-    pub fn get(url: Url, what: impl Into<String>) -> Ask {
-        Ask {
-            what: what.into(),
-            method: Method::GET,
-            url,
-            sign: Sign::None,
-            headers: Vec::new(),
-            form: Vec::new(),
-            secret_form: Vec::new(),
-            repeatable: true,
-            limit: LONGEST_BODY,
-        }
-    }
-
-    /// A POST of form fields, or of nothing when there are none. It is not repeated unless [`Ask::repeatable`] says that a second one does no harm.
-    pub fn post_form(url: Url, what: impl Into<String>, form: Vec<(&'static str, String)>) -> Ask {
-        Ask {
-            method: Method::POST,
-            form,
-            repeatable: false,
-            ..Ask::get(url, what)
-        }
-    }
-
-    /// Adds a form field.
-    pub fn form_field(mut self, name: &'static str, value: impl Into<String>) -> Ask {
-        self.form.push((name, value.into()));
-        self
-    }
-
-    /// Adds a form field that must not come back in any message.
-    pub fn secret_field(mut self, name: &'static str, value: &SecretString) -> Ask {
-        self.secret_form.push((name, value.clone()));
-        self
-    }
-
-    /// This request may be sent twice.
-    pub fn repeatable(self) -> Ask {
-        Ask {
-            repeatable: true,
-            ..self
-        }
-    }
-
-    /// Signs with `Authorization: Bearer`.
-    pub fn bearer(self, token: &SecretString) -> Ask {
-        Ask {
-            sign: Sign::Bearer(token.clone()),
-            ..self
-        }
-    }
-
-    /// Signs with `Authorization: Basic`.
-    pub fn basic(self, user: impl Into<String>, password: SecretString) -> Ask {
-        Ask {
-            sign: Sign::Basic(user.into(), password),
-            ..self
-        }
-    }
-
-    /// Adds a header. Not for secrets.
-    pub fn header(mut self, name: &'static str, value: &'static str) -> Ask {
-        self.headers.push((name, value));
-        self
-    }
-
-    /// The most bytes that are read of the answer.
-    pub fn at_most(self, limit: usize) -> Ask {
-        Ask { limit, ..self }
-    }
-
-    /// Every secret that this request carries: none of them may come back in a message.
-    fn secrets(&self) -> Vec<&str> {
-        let signed = match &self.sign {
-            Sign::None => None,
-            Sign::Bearer(secret) | Sign::Basic(_, secret) => Some(secret),
-        };
-        signed
-            .into_iter()
-            .chain(self.secret_form.iter().map(|(_, value)| value))
-            .map(ExposeSecret::expose_secret)
-            .collect()
-    }
-
-    /// Method and address without the query, which can be long and can name what need not be in a log.
-    fn asked(&self) -> String {
-        let mut url = self.url.clone();
-        url.set_query(None);
-        url.set_fragment(None);
-        format!("{} {url}", self.method)
-    }
-
-    /// Reads the body of a successful answer to this request.
-    pub(crate) fn parse<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, HttpError> {
-        if !matches!(
-            body.iter().find(|byte| !byte.is_ascii_whitespace()),
-            Some(b'{' | b'[')
-        ) {
-            return Err(self.failed(not_json(StatusCode::OK, body, self)));
-        }
-        serde_json::from_slice(body).map_err(|cause| {
-            self.failed(Failure::Malformed(quote(
-                &cause.to_string(),
-                &self.secrets(),
-            )))
-        })
-    }
-
-    pub(crate) fn failed(&self, failure: Failure) -> HttpError {
-        HttpError::new(self.what.clone(), self.asked(), failure)
-    }
-}
-
 impl Http {
     /// Makes the client.
     ///
     /// # Errors
     /// [`Failure::Setup`] when the CA bundle cannot be read or holds no certificate, or the system has no certificates at all.
     pub fn new(options: HttpOptions) -> Result<Http, HttpError> {
-        let setup = |why: String| HttpError::new("anything over HTTPS", "", Failure::Setup(why));
+        let setup = |why: String| HttpError::new("", "", Failure::Setup(why));
         // Another part of the program may have installed one; then that one is used.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
@@ -375,7 +239,7 @@ impl Http {
             request = request.form(&plain.chain(secret).collect::<Vec<(&str, &str)>>());
         }
         if ask.method == Method::POST && ask.form.is_empty() && ask.secret_form.is_empty() {
-            request = request.body(Vec::new());
+            request = request.header(CONTENT_LENGTH, 0).body(Vec::new());
         }
         let mut response = request.send().await.map_err(|cause| failure_of(&cause))?;
         let header = |name| {
@@ -427,7 +291,7 @@ fn refusal(answer: Answer, ask: &Ask) -> Failure {
     let said = Said::read(&answer.body, &ask.secrets());
     let status = answer.status;
     match (status.as_u16(), said) {
-        (401, said) => Failure::Unauthorized(said.unwrap_or_default()),
+        (401, said) => Failure::Unauthorized(status, said.unwrap_or_default()),
         (429, said) => Failure::RateLimited {
             tried: Duration::ZERO,
             said: said.unwrap_or_default(),
@@ -442,23 +306,11 @@ fn refusal(answer: Answer, ask: &Ask) -> Failure {
             Failure::Redirected(status, to)
         }
         (_, None) => not_json(status, &answer.body, ask),
+        (403, Some(said)) if said.rejects_the_token() => Failure::Unauthorized(status, said),
         (403, Some(said)) => Failure::Forbidden(said),
         (404, Some(said)) => Failure::NotFound(said),
         (_, Some(said)) => Failure::Refused(status, said),
     }
-}
-
-fn not_json(status: StatusCode, body: &[u8], ask: &Ask) -> Failure {
-    let start: Vec<u8> = body
-        .iter()
-        .copied()
-        .skip_while(u8::is_ascii_whitespace)
-        .take(PEEK)
-        .collect();
-    Failure::NotJson(
-        status,
-        quote(&String::from_utf8_lossy(&start), &ask.secrets()),
-    )
 }
 
 /// `Retry-After`: seconds or an HTTP date (RFC 9110, 10.2.3). A date that is past means now.

@@ -225,7 +225,7 @@ fn prepare(
             .get(name)
             .ok_or_else(|| format!("{} is not set", Settings::variable(name)))
     };
-    let secret = |name: &str| set(name).map(|value| SecretString::from(value));
+    let secret = |name: &str| set(name).map(SecretString::from);
     let variable = |name: &str| {
         environment
             .get(name)

@@ -1,12 +1,13 @@
 //! The address of a workspace.
 
 use std::fmt;
+use std::sync::Arc;
 
 use url::Url;
 
 /// A workspace's address: `https://NAME`, or `http://` on loopback. Nothing follows the name but a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Host(Url);
+pub struct Host(Arc<Url>);
 
 /// Where the workspace runs, told from its name (Databricks Go SDK, `common/environment`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +64,7 @@ impl Host {
         } else {
             format!("https://{text}")
         };
-        let mut url =
-            Url::parse(&full).map_err(|cause| HostError::NotAnAddress(cause.to_string()))?;
+        let url = Url::parse(&full).map_err(|cause| HostError::NotAnAddress(cause.to_string()))?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(HostError::UserInfo);
         }
@@ -93,8 +93,7 @@ impl Host {
         {
             return Err(HostError::Account(bare));
         }
-        url.set_path("/");
-        Ok(Host(url))
+        Ok(Host(Arc::new(url)))
     }
 
     /// Whether requests stay on this machine.
@@ -110,7 +109,7 @@ impl Host {
         {
             return None;
         }
-        let mut url = self.0.clone();
+        let mut url = Url::clone(&self.0);
         url.path_segments_mut().ok()?.clear().extend(segments);
         Some(url)
     }
@@ -211,7 +210,17 @@ mod tests {
             said += &format!("{}\n", Host::parse(text).unwrap_err());
         }
         assert!(!said.contains("dapi-secret"));
-        insta::assert_snapshot!(said, @"");
+        insta::assert_snapshot!(said, @r#"
+        the workspace host is not an address (empty host); expected https://NAME, as in https://adb-1234567890123456.7.azuredatabricks.net
+        the workspace host is not an address (empty host); expected https://NAME, as in https://adb-1234567890123456.7.azuredatabricks.net
+        the workspace host is not an address (scheme ftp); expected https://NAME, as in https://adb-1234567890123456.7.azuredatabricks.net
+        the workspace host http://a.example is not https: a token would travel in the clear; write https:// (http:// is only for this machine)
+        the workspace host http://127.0.0.1.example is not https: a token would travel in the clear; write https:// (http:// is only for this machine)
+        the workspace host holds a user name or password before `@`; write the name alone, and give credentials by their own variables
+        the workspace host https://a.example is followed by the path "/ml/experiments"; write https://a.example alone
+        the workspace host https://a.example is followed by `?...` or `#...`, as when copied from a browser; write https://a.example alone
+        https://accounts.cloud.databricks.com is the account console, not a workspace; name the workspace's own host
+        "#);
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Workspace {
         };
         let first = token(None).await?;
         match http.bytes(&ask.clone().bearer(&first)).await {
-            Err(error) if matches!(error.failure(), Failure::Unauthorized(_)) => {
+            Err(error) if matches!(error.failure(), Failure::Unauthorized(..)) => {
                 let next = token(Some(first.clone())).await?;
                 if next.expose_secret() == first.expose_secret() {
                     Err(error)

@@ -128,7 +128,13 @@ mod tests {
     fn reads_what_the_cli_writes() {
         let text = "\u{feff}; The profile defined in the DEFAULT section is to be used as a fallback when no profile is explicitly specified.\n\
                     [DEFAULT]\nhost  = https://a.example\ntoken = dapi#1 # of CI\n\n[prod]\r\nhost=https://b.example\r\nclient_secret = \"a = b ; c\"\nauth_type: databricks-cli\n[empty]\n";
-        insta::assert_snapshot!(shown(text), @"");
+        insta::assert_snapshot!(shown(text), @"
+        DEFAULT.host=https://a.example
+        DEFAULT.token=dapi#1
+        prod.auth_type=databricks-cli
+        prod.client_secret=a = b ; c
+        prod.host=https://b.example
+        ");
     }
 
     #[test]
@@ -147,7 +153,16 @@ mod tests {
             .iter()
             .map(|text| format!("{}\n", shown(text).trim_end()))
             .collect();
-        insta::assert_snapshot!(said, @"");
+        insta::assert_snapshot!(said, @r#"
+        line 1: a profile's name has no closing `]`
+        line 1: something follows the `]` of a profile's name
+        line 1: a profile has no name
+        line 3: host is set a second time in the profile "a"
+        line 4: the profile "a" is there a second time
+        line 2: expected `[profile]` or `name = value`
+        line 1: expected a setting's name of letters, digits and `_` before the `=`
+        line 1: expected a setting's name of letters, digits and `_` before the `=`
+        "#);
     }
 
     proptest! {

@@ -29,8 +29,8 @@ pub enum Failure {
     TimedOut,
     /// The body ended before its announced end.
     Truncated,
-    /// 401.
-    Unauthorized(Said),
+    /// 401, or 403 for a token that the service does not know.
+    Unauthorized(StatusCode, Said),
     /// A new token was needed and could not be had.
     NoToken(String),
     /// 403.
@@ -73,8 +73,9 @@ impl HttpError {
         asked: impl Into<String>,
         failure: Failure,
     ) -> HttpError {
+        // Names come from plans and bundles, which anyone may have written.
         HttpError {
-            what: what.into(),
+            what: quote(&what.into(), &[]),
             asked: asked.into(),
             failure,
         }
@@ -90,10 +91,8 @@ impl Failure {
     /// Whether the same request may succeed a little later: 429, 502, 503, 504 and broken connections.
     pub fn is_transient(&self) -> bool {
         match self {
-            Failure::RateLimited { .. }
-            | Failure::Unreachable(_)
-            | Failure::TimedOut
-            | Failure::Truncated => true,
+            Failure::RateLimited { .. } | Failure::TimedOut | Failure::Truncated => true,
+            Failure::Unreachable(why) => !is_about_a_certificate(why),
             Failure::Server(status, _) => matches!(status.as_u16(), 502..=504),
             _ => false,
         }
@@ -109,7 +108,6 @@ impl Said {
             serde_json::from_slice(body).ok()?;
         let text = |name: &str| match object.get(name)? {
             serde_json::Value::String(text) if !text.is_empty() => Some(quote(text, secrets)),
-            serde_json::Value::Number(number) => Some(number.to_string()),
             _ => None,
         };
         Some(Said {
@@ -118,6 +116,13 @@ impl Said {
                 .or_else(|| text("error_description"))
                 .or_else(|| text("detail")),
         })
+    }
+
+    /// Whether a 403 is about the token itself, and not about a right. Databricks answers so for a personal token that was revoked.
+    pub(super) fn rejects_the_token(&self) -> bool {
+        self.message
+            .as_deref()
+            .is_some_and(|message| message.starts_with("Invalid access token"))
     }
 
     /// Whether the service itself said that the thing does not exist.
@@ -139,9 +144,11 @@ impl Said {
 impl fmt::Display for Said {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.code, &self.message) {
-            (Some(code), Some(message)) => write!(f, " {code}: {message}"),
-            (Some(code), None) => write!(f, " {code}"),
-            (None, Some(message)) => write!(f, ": {message}"),
+            (Some(code), Some(message)) => {
+                write!(f, " ({code}: {})", message.trim_end_matches('.'))
+            }
+            (Some(code), None) => write!(f, " ({code})"),
+            (None, Some(message)) => write!(f, " ({})", message.trim_end_matches('.')),
             (None, None) => Ok(()),
         }
     }
@@ -154,12 +161,14 @@ impl fmt::Display for HttpError {
             asked,
             failure,
         } = self;
-        write!(f, "cannot read {what}: ")?;
+        if !what.is_empty() {
+            write!(f, "cannot read {what}: ")?;
+        }
         match failure {
             Failure::Setup(why) => write!(f, "{why}"),
             Failure::Unreachable(why) => {
                 write!(f, "{asked} could not be reached: {why}; ")?;
-                if why.contains("certificate") {
+                if is_about_a_certificate(why) {
                     write!(
                         f,
                         "behind a proxy with its own certificate authority, name its PEM file in {}",
@@ -177,12 +186,11 @@ impl fmt::Display for HttpError {
                 f,
                 "the answer of {asked} ended before its announced end; a proxy or the network cut it: try again"
             ),
-            Failure::Unauthorized(said) => {
-                write!(
-                    f,
-                    "{asked} answered 401{said}; the token is expired, revoked or of another workspace: sign in again"
-                )
-            }
+            Failure::Unauthorized(status, said) => write!(
+                f,
+                "{asked} answered {}{said}; the credentials are wrong, expired or of another workspace: sign in again",
+                status.as_u16()
+            ),
             Failure::NoToken(why) => write!(
                 f,
                 "{asked} needs a new token, and there is none: {why}; sign in again"
@@ -201,7 +209,7 @@ impl fmt::Display for HttpError {
             }
             Failure::RateLimited { tried, said } => write!(
                 f,
-                "{asked} still answered 429{said} after {} s; ask for less with DATABRICKS_RATE_LIMIT (requests a second) or try later",
+                "{asked} still answered 429 after {} s{said}; ask for less with DATABRICKS_RATE_LIMIT (requests a second) or try later",
                 tried.as_secs()
             ),
             Failure::Server(status, said) => {
@@ -212,7 +220,11 @@ impl fmt::Display for HttpError {
                 )
             }
             Failure::Refused(status, said) => {
-                write!(f, "{asked} answered {}{said}", status.as_u16())
+                write!(
+                    f,
+                    "{asked} answered {}{said}; check that host and id are the right ones",
+                    status.as_u16()
+                )
             }
             Failure::Redirected(status, to) => {
                 write!(
@@ -226,9 +238,14 @@ impl fmt::Display for HttpError {
                     "the host is not a workspace, or a login page stands before it: check the host"
                 )
             }
+            Failure::NotJson(status, start) if start.is_empty() => write!(
+                f,
+                "{asked} answered {} with nothing where JSON was expected; check the host and HTTPS_PROXY / NO_PROXY",
+                status.as_u16()
+            ),
             Failure::NotJson(status, start) => write!(
                 f,
-                "{asked} answered {} with something that is not JSON (it starts with {start:?}); a proxy or a login page answered in its place: check the host and HTTPS_PROXY / NO_PROXY",
+                "{asked} answered {} with something that is not JSON (it starts with `{start}`); a proxy or a login page answered in its place: check the host and HTTPS_PROXY / NO_PROXY",
                 status.as_u16()
             ),
             Failure::TooLarge(limit) => write!(
@@ -246,6 +263,11 @@ impl fmt::Display for HttpError {
 }
 
 impl std::error::Error for HttpError {}
+
+/// A certificate that is not trusted now will not be in a minute.
+fn is_about_a_certificate(why: &str) -> bool {
+    why.contains("certificate")
+}
 
 /// Text of a server, fit for a message: the secrets that were sent taken out, control and direction characters escaped, cut at a length.
 pub(crate) fn quote(text: &str, secrets: &[&str]) -> String {
