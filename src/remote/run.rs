@@ -132,6 +132,20 @@ mod tests {
         assert_eq!(most.load(Ordering::SeqCst), IN_FLIGHT);
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_signal_stops_the_work() {
+        let stopped = block_on(async {
+            let kill = tokio::process::Command::new("sh")
+                .args(["-c", "kill -TERM $PPID"])
+                .status()
+                .await;
+            assert!(kill.unwrap().success());
+            std::future::pending::<()>().await;
+        });
+        assert!(matches!(stopped, Err(RunError::Interrupted)));
+    }
+
     #[test]
     fn nothing_to_do_is_done() {
         let none: Vec<u8> = block_on(each(Vec::<u8>::new(), |n| async move { n }, |_| {})).unwrap();

@@ -100,7 +100,7 @@ pub enum AccessError {
     /// No way to sign in worked.
     #[error("{0}")]
     NoSignIn(NoSignIn),
-    /// The HTTP client could not be made.
+    /// The HTTP client could not be made: the CA bundle, the system's certificates.
     #[error(transparent)]
     Http(HttpError),
 }
@@ -115,9 +115,9 @@ pub struct NoSignIn {
 }
 
 impl AccessError {
-    /// Whether the user's settings are wrong (rather than the service unable to answer).
+    /// Whether the settings are wrong, rather than the service unable or unwilling.
     pub fn is_usage(&self) -> bool {
-        !matches!(self, AccessError::NoSignIn(_) | AccessError::Http(_))
+        !matches!(self, AccessError::NoSignIn(_))
     }
 }
 
