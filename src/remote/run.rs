@@ -132,18 +132,32 @@ mod tests {
         assert_eq!(most.load(Ordering::SeqCst), IN_FLIGHT);
     }
 
+    /// In a process of its own: the signal would stop the work of all other tests too.
     #[cfg(unix)]
     #[test]
     fn a_signal_stops_the_work() {
-        let stopped = block_on(async {
-            let kill = tokio::process::Command::new("sh")
-                .args(["-c", "kill -TERM $PPID"])
+        const CHILD: &str = "BUNDLEGATE_TEST_SIGNAL_CHILD";
+        if std::env::var_os(CHILD).is_none() {
+            let child = std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "remote::run::tests::a_signal_stops_the_work"])
+                .env(CHILD, "1")
                 .status()
-                .await;
-            assert!(kill.unwrap().success());
-            std::future::pending::<()>().await;
-        });
-        assert!(matches!(stopped, Err(RunError::Interrupted)));
+                .unwrap();
+            assert!(child.success());
+            return;
+        }
+        for signal in ["TERM", "INT"] {
+            let stopped = block_on(async {
+                let kill = format!("kill -{signal} $PPID");
+                let sent = tokio::process::Command::new("sh")
+                    .args(["-c", &kill])
+                    .status()
+                    .await;
+                assert!(sent.unwrap().success());
+                std::future::pending::<()>().await;
+            });
+            assert!(matches!(stopped, Err(RunError::Interrupted)), "{signal}");
+        }
     }
 
     #[test]
