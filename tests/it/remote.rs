@@ -311,6 +311,58 @@ fn reads_every_kind_of_object() {
     });
 }
 
+/// Of every recorded scenario: what the plan after the deploy says about jobs and pipelines is what the API answers.
+#[test]
+fn every_recorded_deploy_can_be_replayed() {
+    let mut compared = 0;
+    for folder in std::fs::read_dir("tests/scenarios").unwrap() {
+        let folder = folder.unwrap().path();
+        if !folder.join("after.json").exists() {
+            continue;
+        }
+        let fake = FakeWorkspace::of_scenario(&folder);
+        let (plan, after) = (
+            read_json(&folder.join("plan.json")),
+            read_json(&folder.join("after.json")),
+        );
+        fake.deploy(&plan, &after, None);
+        run(async {
+            let workspace = connect(&fake, quick()).await;
+            for (key, entry) in after["plan"].as_object().unwrap() {
+                let state = &entry["remote_state"];
+                let kind = key
+                    .split('.')
+                    .nth(1)
+                    .filter(|_| key.split('.').count() == 3);
+                let found = match kind.filter(|_| !state.is_null()) {
+                    Some("jobs") => workspace
+                        .job(state["job_id"].as_i64().unwrap())
+                        .await
+                        .unwrap()
+                        .there()
+                        .map(|job| job.run_as_user_name),
+                    Some("pipelines") => {
+                        let found = workspace
+                            .pipeline(state["pipeline_id"].as_str().unwrap())
+                            .await
+                            .unwrap();
+                        found.there().map(|pipeline| pipeline.run_as_user_name)
+                    }
+                    _ => continue,
+                };
+                assert_eq!(
+                    found.as_deref(),
+                    state["run_as_user_name"].as_str(),
+                    "{} {key}",
+                    folder.display()
+                );
+                compared += 1;
+            }
+        });
+    }
+    assert!(compared > 100, "only {compared} objects were compared");
+}
+
 /// A workspace with one job, 7.
 fn with_a_job() -> FakeWorkspace {
     let fake = FakeWorkspace::start();
@@ -452,11 +504,7 @@ fn a_deploy_is_replayed_and_a_forbidden_delete_leaves_the_thing() {
     for is_forbidden in [false, true] {
         let fake = FakeWorkspace::of_scenario(&folder);
         if is_forbidden {
-            fake.fault(Fault::new(
-                "DELETE",
-                &format!("/api/2.0/pipelines/{pipeline}"),
-                What::Forbid,
-            ));
+            fake.forbid_delete(Kind::Pipeline, &pipeline);
         }
         fake.deploy(&plan, &after, Some(("/Workspace/x/resources.json", b"{}")));
         run(async {

@@ -151,9 +151,7 @@ fn a_field_that_is_missing_is_named() {
             .await
             .unwrap_err()
     });
-    insta::assert_snapshot!(shown(&error), @"
-    cannot read job 42: the answer of GET http://HOST/api/2.2/jobs/get is not what the API promises: missing field `run_as_user_name` at line 1 column 12; this version may be too old for the workspace
-    ");
+    insta::assert_snapshot!(shown(&error), @"cannot read job 42: the answer of GET http://HOST/api/2.2/jobs/get is not what the API promises: missing field `run_as_user_name` at line 1 column 12; this version may be too old for the workspace");
 }
 
 #[test]
@@ -427,9 +425,7 @@ fn tls_server() -> String {
 fn trusts_a_further_authority_only_when_told() {
     let server = tls_server();
     let error = run(Http::new(quick()).unwrap().bytes(&ask(&server))).unwrap_err();
-    insta::assert_snapshot!(shown(&error), @"
-    cannot read job 42: GET https://HOST/api/2.2/jobs/get could not be reached: invalid peer certificate: UnknownIssuer; behind a proxy with its own certificate authority, name its PEM file in BUNDLEGATE_CA_BUNDLE
-    ");
+    insta::assert_snapshot!(shown(&error), @"cannot read job 42: GET https://HOST/api/2.2/jobs/get could not be reached: invalid peer certificate: UnknownIssuer; behind a proxy with its own certificate authority, name its PEM file in BUNDLEGATE_CA_BUNDLE");
     let ca_bundle = Some(PathBuf::from("tests/fixtures/tls/authority.pem"));
     let http = Http::new(HttpOptions {
         ca_bundle,
@@ -437,4 +433,49 @@ fn trusts_a_further_authority_only_when_told() {
     })
     .unwrap();
     assert_eq!(run(http.bytes(&ask(&server))).unwrap(), b"{}");
+}
+
+/// In a process of its own, since proxies are told by its environment.
+#[test]
+fn the_systems_proxy_is_used() {
+    const CHILD: &str = "BUNDLEGATE_TEST_PROXY_CHILD";
+    if std::env::var_os(CHILD).is_none() {
+        let proxy =
+            raw_server(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
+        let closed =
+            raw_server(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n");
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "remote::http::tests::the_systems_proxy_is_used"])
+            .env(CHILD, "1")
+            .envs([
+                ("HTTP_PROXY", &proxy),
+                ("http_proxy", &proxy),
+                ("HTTPS_PROXY", &closed),
+                ("https_proxy", &closed),
+            ])
+            .envs([
+                ("NO_PROXY", "direct.invalid"),
+                ("no_proxy", "direct.invalid"),
+            ])
+            .status()
+            .unwrap();
+        assert!(child.success());
+        return;
+    }
+    let http = Http::new(HttpOptions {
+        system_proxy: true,
+        ..quick()
+    })
+    .unwrap();
+    assert_eq!(
+        run(http.bytes(&ask("http://workspace.invalid"))).unwrap(),
+        b"{}"
+    );
+    let through_a_closed_one = run(http.bytes(&ask("https://workspace.invalid"))).unwrap_err();
+    insta::assert_snapshot!(through_a_closed_one.to_string(), @"cannot read job 42: GET https://workspace.invalid/api/2.2/jobs/get could not be reached: tunnel error: proxy authorization required; check the host, the network and HTTPS_PROXY / NO_PROXY");
+    let direct = run(http.bytes(&ask("http://direct.invalid"))).unwrap_err();
+    assert!(
+        direct.to_string().contains("could not be reached"),
+        "{direct}"
+    );
 }

@@ -82,11 +82,6 @@ impl Fault {
             && path.starts_with(&self.path)
             && query.contains(&self.query)
     }
-
-    /// Whether it answers 403 to this path.
-    pub(super) fn forbids(&self, method: &str, path: &str) -> bool {
-        matches!(self.what, What::Forbid) && self.fits(method, path, "")
-    }
 }
 
 /// The first fault that fits, used up once.

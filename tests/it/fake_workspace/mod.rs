@@ -188,6 +188,11 @@ impl FakeWorkspace {
         self.fault(Fault::new("GET", &path, What::Then(Arc::new(change))).times(1));
     }
 
+    /// Whoever deletes this gets 403, and it stays.
+    pub(crate) fn forbid_delete(&self, kind: Kind, id: &str) {
+        self.inside().state.kept.insert((kind, id.to_owned()));
+    }
+
     /// Puts in what a plan's entries say exists (`remote_state`).
     pub(crate) fn seed_plan(&self, plan: &Value) {
         self.inside().state.seed_plan(plan);
@@ -208,15 +213,12 @@ impl FakeWorkspace {
     }
 
     /// Does to the workspace what a deploy of `plan` did, told by the plan that was made after it: deletes what the plan deletes or recreates
-    /// (unless a fault forbids that `DELETE`), then puts in what `after` says exists. With `file`, writes the state file too.
+    /// (unless [`FakeWorkspace::forbid_delete`] keeps it), then puts in what `after` says exists. With `file`, writes the state file too.
     ///
     /// In another process: `POST /fake/deploy` with `{"plan": ..., "after": ..., "file": {"path": ..., "text": ...}}`.
     pub(crate) fn deploy(&self, plan: &Value, after: &Value, file: Option<(&str, &[u8])>) {
         let mut inside = self.inside();
-        let forbidden = inside.faults.clone();
-        inside.state.deploy(plan, after, |path| {
-            forbidden.iter().any(|fault| fault.forbids("DELETE", path))
-        });
+        inside.state.deploy(plan, after);
         if let Some((path, bytes)) = file {
             inside.state.write_file(path, bytes.to_vec());
         }

@@ -132,6 +132,8 @@ pub(crate) struct State {
     pub(crate) files: BTreeMap<String, Vec<u8>>,
     /// Folders that were made without a file in them.
     pub(crate) folders: BTreeSet<String>,
+    /// Objects whose deletion is answered 403.
+    pub(crate) kept: BTreeSet<(Kind, String)>,
     made: i64,
 }
 
@@ -270,12 +272,7 @@ impl State {
         }
     }
 
-    pub(super) fn deploy(
-        &mut self,
-        plan: &Value,
-        after: &Value,
-        is_forbidden: impl Fn(&str) -> bool,
-    ) {
+    pub(super) fn deploy(&mut self, plan: &Value, after: &Value) {
         for (key, entry) in plan["plan"].as_object().expect("a plan has `plan`") {
             let parts: Vec<&str> = key.split('.').collect();
             let (["resources", kind, _], Some("delete" | "recreate")) =
@@ -289,16 +286,15 @@ impl State {
             else {
                 continue;
             };
-            let by_id = if kind == Kind::Job {
-                format!("/api/2.2/jobs/delete/{id}")
-            } else {
-                path_of(kind, &id)
-            };
-            if !is_forbidden(&by_id) {
+            if !self.is_kept(kind, &id) {
                 self.delete(kind, &id);
             }
         }
         self.seed_plan(after);
+    }
+
+    pub(super) fn is_kept(&self, kind: Kind, id: &str) -> bool {
+        self.kept.contains(&(kind, id.to_owned()))
     }
 }
 
