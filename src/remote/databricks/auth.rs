@@ -259,7 +259,10 @@ fn prepare(
         audience: settings.get("audience").map(str::to_owned),
     };
     match method {
-        Method::Pat => Ok(Source::Fixed(secret("token")?)),
+        Method::Pat => match set("token")? {
+            token if token.chars().all(|c| c.is_ascii_graphic()) => Ok(Source::Fixed(token.into())),
+            _ => Err("DATABRICKS_TOKEN holds what no token holds: a space, a line break or a letter beyond ASCII".to_owned()),
+        },
         Method::OauthM2m => Ok(Source::ClientSecret {
             client_id: set("client_id")?.to_owned(),
             secret: secret("client_secret")?,

@@ -57,6 +57,16 @@ fn says_everything_that_was_tried() {
           azure-devops-oidc: SYSTEM_ACCESSTOKEN is not set; a step gets it by `env: SYSTEM_ACCESSTOKEN: $(System.AccessToken)`
         Set the variables of one of them; DATABRICKS_AUTH_TYPE names the one to use.
         ");
+        let broken = [
+            ("DATABRICKS_AUTH_TYPE", "pat"),
+            ("DATABRICKS_TOKEN", "s3cr3t\n"),
+        ];
+        let error = connect(&server.uri(), &broken).await.unwrap_err();
+        insta::assert_snapshot!(shown(&error, &server.uri()), @"
+        cannot sign in to https://HOST. Tried, in this order:
+          pat: DATABRICKS_TOKEN holds what no token holds: a space, a line break or a letter beyond ASCII
+        Set the variables of one of them; DATABRICKS_AUTH_TYPE names the one to use.
+        ");
     });
 }
 
