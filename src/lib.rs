@@ -15,6 +15,7 @@
 //! - [`rules`]: the rule catalogue
 //! - [`render`]: one output format a file
 //! - [`host`]: files, clock, programs: everything that touches the machine
+//! - `remote` (cargo feature `remote`): everything that touches the network
 //! - [`commands`]: one file a command
 
 pub mod approval;
@@ -28,6 +29,8 @@ pub mod input;
 pub mod json;
 pub mod plan;
 pub mod policy;
+#[cfg(feature = "remote")]
+pub mod remote;
 pub mod render;
 pub mod report;
 pub mod rules;
