@@ -1,0 +1,6 @@
+//! The integration tests: one binary, to keep linking short.
+
+mod approval_openssh;
+mod fake_workspace;
+mod remote;
+mod source;
