@@ -2,5 +2,8 @@
 
 mod approval_openssh;
 mod fake_workspace;
+mod loader;
 mod remote;
+mod scenarios;
 mod source;
+mod support;
