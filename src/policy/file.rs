@@ -121,6 +121,13 @@ pub(super) struct Read {
 
 /// Reads the records of a file; `None` when it has no shape at all.
 pub(super) fn read(node: Node, cx: &mut Cx) -> Option<Read> {
+    if matches!(node.value, Value::Nothing) {
+        cx.report(Diagnostic::error(
+            &node.at,
+            "an empty policy: expected at least `version: 1`",
+        ));
+        return None;
+    }
     let mut fields = Fields::open(node, "a policy", File::KEYS, cx)?;
     let sections = fields
         .keys()
@@ -335,12 +342,16 @@ pub struct RunAsRule {
 impl Decode for RunAsRule {
     fn decode(node: Node, cx: &mut Cx) -> Option<Self> {
         let at = node.at.clone();
+        let before = cx.diagnostics.len();
         let RunAsFields {
             resources,
             user,
             group,
             service_principal,
         } = RunAsFields::decode(node, cx)?;
+        if cx.diagnostics.len() > before {
+            return None;
+        }
         if resources.is_empty() {
             cx.report(
                 Diagnostic::error(&at, "an entry of `identity.run_as` selects nothing")

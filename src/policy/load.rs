@@ -136,9 +136,13 @@ pub fn load(
         .any(|one| one.severity == Severity::Error)
     {
         cx.diagnostics.extend(warnings);
-        return Err(PolicyError::Invalid(Diagnostics::new(cx.diagnostics)));
+        return Err(PolicyError::Invalid(Diagnostics::new(
+            cx.diagnostics,
+            &policy.sources,
+        )));
     }
-    policy.warnings = cx.diagnostics.into_iter().chain(warnings).collect();
+    let warnings = cx.diagnostics.into_iter().chain(warnings).collect();
+    policy.warnings = Diagnostics::new(warnings, &policy.sources).into_vec();
     Ok(policy)
 }
 

@@ -19,6 +19,7 @@ mod load;
 mod location;
 mod merge;
 mod resolved;
+mod schema;
 mod selector;
 #[cfg(test)]
 mod tests;
@@ -28,7 +29,7 @@ mod waiver;
 mod yaml;
 
 pub use choice::UnknownWord;
-pub use custom::CustomRule;
+pub use custom::{CustomContext, CustomError, CustomRule, UNKNOWN, Work};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use file::{
     Accept, AcceptAzure, AcceptGithub, AcceptSsh, BundleSection, CliSection, GithubAccount, Input,
@@ -41,6 +42,7 @@ pub use location::{At, Location, SourceFile};
 pub use resolved::{
     Approval, Identity, Layer, LevelOverrideError, Origin, Policy, RuleSetting, SelectorUse, Verify,
 };
+pub use schema::json_schema;
 pub use selector::{NameGlob, PathGlob, Protect, Selector};
 pub use value::{
     CliRange, CliVersion, Fingerprint, LastDay, PolicyDuration, RuleId, WorkspaceHost,

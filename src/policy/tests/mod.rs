@@ -2,7 +2,9 @@
 
 mod diagnostics;
 mod embedded;
+mod properties;
 mod resolve;
+mod schema;
 
 use std::collections::BTreeMap;
 use std::io;

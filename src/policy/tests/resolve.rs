@@ -1,7 +1,7 @@
 use super::{load_files, policy};
 use crate::policy::{Input, Level, LevelOverrideError, Origin, Principal, Section, Standing};
 
-const FULL: &str = r#"# yaml-language-server: $schema=policy.schema.json
+pub(super) const FULL: &str = r#"# yaml-language-server: $schema=policy.schema.json
 version: 1
 extends: production
 targets: ["prod", "prod-*"]
