@@ -236,6 +236,36 @@ fn bombs_and_mistakes_are_refused_when_the_policy_is_loaded() {
 }
 
 #[test]
+fn deep_but_balanced_expressions_end() {
+    for (open, close) in [
+        ("(", ")"),
+        ("[", "]"),
+        ("size(", ")"),
+        ("new[", "]"),
+        ("has(", ")"),
+        ("{1:", "}"),
+        ("new.all(x, ", ")"),
+    ] {
+        let _ = compile(&format!("{}true{}", open.repeat(24), close.repeat(24)));
+        let _ = compile(&open.repeat(24));
+    }
+    for unit in [
+        "true?true:",
+        "true?",
+        "1+",
+        "1<",
+        "a.",
+        "!true&&",
+        "true||!",
+        "-1-",
+        "1 in ",
+        "true:",
+    ] {
+        let _ = compile(&format!("{}true", unit.repeat(1_900 / unit.len())));
+    }
+}
+
+#[test]
 fn too_much_data_is_an_error_and_not_a_hang() {
     let items: Vec<Value> = (0..20_000).map(|n| json!({"n": n})).collect();
     let data = json!({"items": items});

@@ -1,6 +1,7 @@
 //! The policy as its users meet it: files in, answers or diagnostics out.
 
 mod diagnostics;
+mod docs;
 mod embedded;
 mod properties;
 mod resolve;
