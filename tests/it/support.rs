@@ -4,22 +4,22 @@ use std::path::{Path, PathBuf};
 
 /// What a run left behind.
 #[derive(Debug)]
-pub struct Done {
+pub(crate) struct Done {
     /// The exit code; -1: ended by a signal.
-    pub code: i32,
+    pub(crate) code: i32,
     /// Standard output.
-    pub stdout: String,
+    pub(crate) stdout: String,
     /// Standard error.
-    pub stderr: String,
+    pub(crate) stderr: String,
 }
 
 /// The folder of the recorded scenarios.
-pub fn scenarios() -> PathBuf {
+pub(crate) fn scenarios() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios")
 }
 
 /// The program with nothing of this process's environment but the path.
-pub fn program() -> assert_cmd::Command {
+pub(crate) fn program() -> assert_cmd::Command {
     let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_bundlegate"));
     command.env_clear();
     for keep in ["PATH", "HOME", "SYSTEMROOT", "TMP", "TEMP"] {
@@ -31,17 +31,17 @@ pub fn program() -> assert_cmd::Command {
 }
 
 /// Runs the program in the folder of the package.
-pub fn run(args: &[&str]) -> Done {
+pub(crate) fn run(args: &[&str]) -> Done {
     run_in(Path::new(env!("CARGO_MANIFEST_DIR")), args)
 }
 
 /// Runs the program in a folder.
-pub fn run_in(folder: &Path, args: &[&str]) -> Done {
+pub(crate) fn run_in(folder: &Path, args: &[&str]) -> Done {
     finish(program().current_dir(folder).args(args))
 }
 
 /// Runs a prepared command.
-pub fn finish(command: &mut assert_cmd::Command) -> Done {
+pub(crate) fn finish(command: &mut assert_cmd::Command) -> Done {
     let output = command.output().expect("the program starts");
     Done {
         code: output.status.code().unwrap_or(-1),
