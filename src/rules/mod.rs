@@ -16,8 +16,10 @@ macro_rules! rule {
     };
 }
 
+mod access;
 mod actions;
 mod catalogue;
+mod configuration;
 mod engine;
 #[cfg(test)]
 mod examples;
