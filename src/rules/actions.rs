@@ -4,7 +4,7 @@ mod edits;
 mod runs;
 
 pub(super) use edits::{FieldReset, RemoteEdit};
-pub(super) use runs::StartsRuns;
+pub(super) use runs::{Runs, StartsRuns, runs, trigger_runs};
 
 use super::{Context, Doc, Family, Found, Need, Rule, fires, quiet, unknown};
 use crate::effect::{Effect, Successor};

@@ -16,9 +16,11 @@ macro_rules! rule {
     };
 }
 
+mod access;
 mod actions;
 mod catalogue;
 pub mod docs;
+mod configuration;
 mod engine;
 #[cfg(test)]
 mod examples;
