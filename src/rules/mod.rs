@@ -19,8 +19,8 @@ macro_rules! rule {
 mod access;
 mod actions;
 mod catalogue;
-pub mod docs;
 mod configuration;
+pub mod docs;
 mod engine;
 #[cfg(test)]
 mod examples;
