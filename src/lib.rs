@@ -9,20 +9,28 @@
 //! - [`secret`]: known secret fields and the value type that cannot be printed
 //! - [`effect`]: what a plan does to each resource, computed once from plan, bundle JSON and state
 //! - [`policy`]: the policy file and its resolved form
+//! - [`approval`]: what a person signed, who may sign, whether enough agree
+//! - [`audit`]: the log, a chain of lines
 //! - [`report`]: findings, verdict, the bodies of each command
 //! - [`rules`]: the rule catalogue
 //! - [`render`]: one output format a file
 //! - [`host`]: files, clock, programs: everything that touches the machine
+//! - `remote` (cargo feature `remote`): everything that touches the network
 //! - [`commands`]: one file a command
 
+pub mod approval;
+pub mod audit;
 pub mod bundle;
 pub mod commands;
 pub mod effect;
 pub mod host;
 pub mod impact;
+pub mod input;
 pub mod json;
 pub mod plan;
 pub mod policy;
+#[cfg(feature = "remote")]
+pub mod remote;
 pub mod render;
 pub mod report;
 pub mod rules;

@@ -6,6 +6,8 @@ mod container;
 mod diff;
 mod identity;
 mod reference;
+mod renamed;
+mod sent;
 
 pub use container::{Lost, Namespace, namespaces};
 pub use diff::{Difference, differences, item_identity, same};
@@ -13,6 +15,8 @@ pub use identity::{
     IDENTITY_TYPES, Kind, Principal, RunAs, is_person, looks_like_person, principal_of,
 };
 pub(crate) use reference::nodes;
+pub use renamed::Successor;
+pub use sent::indexed;
 
 use std::borrow::Cow;
 

@@ -1,1 +1,11 @@
-//! See the crate map in lib.rs.
+//! Everything that touches the machine: files, standard input and output, programs, environment.
+
+pub mod approval_files;
+pub mod files;
+pub mod git;
+pub mod log_file;
+pub mod manifest;
+pub mod out;
+pub mod source;
+pub mod ssh_keygen;
+pub mod sync;

@@ -19,6 +19,7 @@ macro_rules! rule {
 mod access;
 mod actions;
 mod catalogue;
+pub mod docs;
 mod configuration;
 mod engine;
 #[cfg(test)]

@@ -1,0 +1,109 @@
+//! `check PLAN`: judge a plan against a policy.
+
+use clap::Args;
+use sha2::{Digest as _, Sha256};
+
+use super::Failure;
+use super::args::{Globals, InputArgs};
+use super::outputs::Outputs;
+use super::policy::PolicyArgs;
+use crate::effect::World;
+use crate::host::out;
+use crate::input::{self, Loaded};
+use crate::plan::{Engine, PLAN_VERSION};
+use crate::policy::Policy;
+use crate::report::{Body, Counts, Exit, PlanHead, PolicyHead, Report, SCHEMA, verdict};
+use crate::rules::{Context, judge};
+
+/// Judge a plan against a policy
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  databricks bundle plan -o json -t prod > plan.json 2> warnings.txt
+  databricks bundle validate -o json --include-locations -t prod > bundle.json
+  bundlegate check plan.json --bundle bundle.json --warnings warnings.txt -t prod
+  bundlegate check plan.json --bundle bundle.json -o json=report.json
+
+Exit codes: 0 open, 1 closed by policy, 2 an input cannot be read or judged, 3 review needed.")]
+pub(super) struct CheckArgs {
+    #[command(flatten)]
+    inputs: InputArgs,
+    #[command(flatten)]
+    policy: PolicyArgs,
+    /// Output: text or json, to standard output or to a file; repeatable
+    #[arg(short, long, value_name = "FORMAT[=FILE]")]
+    output: Vec<String>,
+    /// Exit 0 also when the gate is closed or a review is needed (for jobs that only report)
+    #[arg(long)]
+    exit_zero: bool,
+}
+
+pub(super) fn run(args: &CheckArgs, globals: Globals) -> Result<Exit, Failure> {
+    let outputs = Outputs::parse(&args.output)?;
+    let policy = args
+        .policy
+        .load(globals.colour(out::stderr_is_terminal()))?;
+    let loaded = input::load(&args.inputs.paths(), &args.inputs.limits())?;
+    let targets = args.inputs.targets();
+    let world = World::new(loaded.inputs(&targets));
+    let judged = judge(&Context {
+        world: &world,
+        policy: &policy,
+    });
+    let verdict = verdict(&judged.findings);
+    let exit = if args.exit_zero {
+        Exit::Open
+    } else {
+        verdict.exit()
+    };
+    let report = Report {
+        schema: SCHEMA,
+        command: "check",
+        verdict,
+        exit_code: exit.code(),
+        plan: plan_head(&loaded),
+        target: world.target().map(str::to_owned),
+        policy: Some(policy_head(&policy)),
+        inputs: loaded
+            .sources
+            .iter()
+            .map(|s| (s.input.name(), s.sha256.clone()))
+            .collect(),
+        not_run: judged.not_run,
+        summary: Counts::of(&loaded.plan),
+        findings: judged.findings,
+        body: Body::None,
+    };
+    for flag in &loaded.overridden {
+        out::stderr(&format!(
+            "note: --{} is used in place of the file in the collected folder\n",
+            flag.replace('_', "-")
+        ));
+    }
+    outputs.write(&report, globals)?;
+    Ok(exit)
+}
+
+/// What the report says of the plan.
+pub(super) fn plan_head(loaded: &Loaded) -> PlanHead {
+    let plan = &loaded.plan;
+    let source = loaded.plan_source();
+    PlanHead {
+        path: source.map(|s| s.path.clone()).unwrap_or_default(),
+        sha256: source.map(|s| s.sha256.clone()).unwrap_or_default(),
+        intent: None,
+        plan_version: (plan.engine == Engine::Direct).then_some(PLAN_VERSION),
+        cli_version: plan.cli_version.as_deref().map(str::to_owned),
+        lineage: plan.lineage.as_deref().map(str::to_owned),
+        serial: plan.serial,
+        not_selected: plan.not_selected,
+        entries: plan.entries.len(),
+    }
+}
+
+/// What the report says of the policy.
+pub(super) fn policy_head(policy: &Policy) -> PolicyHead {
+    PolicyHead {
+        source: policy.source().to_owned(),
+        sha256: hex::encode(Sha256::digest(policy.resolved_canonical())),
+    }
+}
