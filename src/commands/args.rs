@@ -39,7 +39,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Judge a plan against a policy
-    Check(check::CheckArgs),
+    Check(Box<check::CheckArgs>),
     /// List the rules, or explain one
     Rules(rules::RulesArgs),
 }

@@ -48,6 +48,7 @@ pub(super) fn run(args: &CheckArgs, globals: Globals) -> Result<Exit, Failure> {
     let judged = judge(&Context {
         world: &world,
         policy: &policy,
+        now: args.policy.now(),
     });
     let verdict = verdict(&judged.findings);
     let exit = if args.exit_zero {

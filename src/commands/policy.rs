@@ -6,9 +6,8 @@ use clap::Args;
 
 use super::Failure;
 use crate::host::out;
-use crate::plan::TYPES;
-use crate::policy::{Catalogue, Embedded, Level, Policy, PolicyError, PolicyRef, load};
-use crate::rules::RULES;
+use crate::policy::{Embedded, Level, Policy, PolicyError, PolicyRef, load};
+use crate::rules::known;
 
 /// The name of a policy file that is found by itself.
 pub(super) const FILE_NAME: &str = "bundlegate.yml";
@@ -21,9 +20,17 @@ pub(super) struct PolicyArgs {
     /// Give a rule another level (off, note, warn, review, deny); refused where the policy locks it
     #[arg(long, value_name = "RULE=LEVEL")]
     pub(super) level: Vec<String>,
+    /// The time at which waivers are judged, such as 2026-10-01T00:00:00Z [default: now]
+    #[arg(long, value_name = "TIME")]
+    now: Option<jiff::Timestamp>,
 }
 
 impl PolicyArgs {
+    /// The time at which waivers are judged.
+    pub(super) fn now(&self) -> jiff::Timestamp {
+        self.now.unwrap_or_else(jiff::Timestamp::now)
+    }
+
     /// Loads the policy.
     pub(super) fn load(&self, colour: bool) -> Result<Policy, Failure> {
         let source = match &self.policy {
@@ -57,40 +64,7 @@ fn level_override(text: &str) -> Result<(String, Level), Failure> {
 
 /// Loads a policy from where it is.
 pub(super) fn load_policy(source: &PolicyRef, colour: bool) -> Result<Policy, Failure> {
-    let mut rules: Vec<&str> = RULES.iter().map(|r| r.doc().id).collect();
-    for id in [
-        "cascade-unset",
-        "prevent-destroy-missing",
-        "prevent-destroy-blocks",
-        "unregistered-state",
-        "permission-broadened",
-        "permission-removed",
-        "grant-broadened",
-        "grant-removed",
-        "shared-root-path",
-        "personal-root-path",
-        "production-mode",
-        "development-pipeline",
-        "preview-channel",
-        "git-branch",
-        "maintenance-window",
-        "unpaused-outside-production",
-        "unlocked",
-        "expired-waiver",
-        "unused-waiver",
-        "dead-selector",
-        "empty-policy",
-    ] {
-        if !rules.contains(&id) {
-            rules.push(id);
-        }
-    } // TEMP
-    let types: Vec<&str> = TYPES.iter().map(|t| t.name).collect();
-    let catalogue = Catalogue {
-        rules: &rules,
-        types: &types,
-    };
-    let policy = load(source, &catalogue, &mut |path: &Path| {
+    let policy = load(source, &known(), &mut |path: &Path| {
         std::fs::read_to_string(path)
     })
     .map_err(|e| {
