@@ -64,8 +64,7 @@ fn level_override(text: &str) -> Result<(String, Level), Failure> {
 
 /// Loads a policy from where it is.
 pub(super) fn load_policy(source: &PolicyRef, colour: bool) -> Result<Policy, Failure> {
-    let policy = load(source, &known(), &mut read_bounded)
-    .map_err(|e| {
+    let policy = load(source, &known(), &mut read_bounded).map_err(|e| {
         let text = match &e {
             PolicyError::Invalid(diagnostics) => diagnostics.render(colour),
             PolicyError::Read { .. } => format!("error: {e}"),
