@@ -1,5 +1,7 @@
 //! For a terminal or a log: one screen, the most dangerous first.
 
+mod show;
+
 use std::collections::HashMap;
 
 use anstyle::{AnsiColor, Effects, Style};
@@ -7,7 +9,7 @@ use anstyle::{AnsiColor, Effects, Style};
 use super::wrap::wrap;
 use super::{DEFAULT_WIDTH, Options, escape, words};
 use crate::policy::Level;
-use crate::report::{Finding, Report, Status, Verdict};
+use crate::report::{Body, Finding, Report, Status, Verdict};
 
 /// Narrower than this nothing can be read.
 const MIN_WIDTH: usize = 20;
@@ -20,6 +22,9 @@ pub(super) fn render(report: &Report, options: &Options) -> String {
     };
     head(&mut page, report);
     findings(&mut page, report, options.verbose);
+    if let Body::Show(body) = &report.body {
+        show::show(&mut page, body, options.verbose);
+    }
     foot(&mut page, report, options.verbose);
     escape::log(&page.out)
 }
@@ -47,6 +52,25 @@ impl Page {
         } else {
             wrap(&mut self.out, &text, self.width, first, &rest);
         }
+    }
+
+    /// One line of a diff, not wrapped: a break would look like a line of its own. Pieces that differ are underlined.
+    pub(super) fn pieces(&mut self, first: &str, style: Style, parts: &[(bool, String)]) {
+        if !self.colour {
+            self.out.push_str(first);
+            for (_, text) in parts {
+                self.out.push_str(&escape::terminal(text));
+            }
+        } else {
+            let changed = style.effects(style.get_effects() | Effects::UNDERLINE);
+            self.out.push_str(&format!("{style}{first}{style:#}"));
+            for (differs, text) in parts {
+                let style = if *differs { changed } else { style };
+                self.out
+                    .push_str(&format!("{style}{}{style:#}", escape::terminal(text)));
+            }
+        }
+        self.out.push('\n');
     }
 
     /// An empty line.
@@ -218,8 +242,8 @@ fn foot(page: &mut Page, report: &Report, verbose: bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use crate::render::sample;
     use unicode_width::UnicodeWidthStr as _;
 
     #[test]
