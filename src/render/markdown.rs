@@ -91,8 +91,9 @@ fn findings(doc: &mut Document, report: &Report) {
         .single
         .iter()
         .partition(|f| f.level >= Level::Review && f.status != Status::Waived);
+    let mut told = words::Told::default();
     for f in loud {
-        doc.may("findings", &finding(f));
+        doc.may("findings", &finding(f, &mut told));
     }
     if quiet.is_empty() && parts.standing.is_empty() {
         return;
@@ -111,7 +112,7 @@ fn findings(doc: &mut Document, report: &Report) {
         "\n</details>\n\n",
     );
     for f in quiet {
-        doc.may("findings", &finding(f));
+        doc.may("findings", &finding(f, &mut told));
     }
     for group in &parts.standing {
         let resources: Vec<String> = group.resources.iter().map(|r| markdown_code(r)).collect();
@@ -128,7 +129,7 @@ fn findings(doc: &mut Document, report: &Report) {
     doc.close();
 }
 
-fn finding(f: &Finding) -> String {
+fn finding<'r>(f: &'r Finding, told: &mut words::Told<'r>) -> String {
     let label = match f.status {
         Status::Waived => format!("waived {}", f.level),
         Status::Unknown => format!("**{}** (cannot tell)", f.level),
@@ -147,12 +148,15 @@ fn finding(f: &Finding) -> String {
     if let Some(waiver) = words::waiver(f) {
         let _ = writeln!(out, "  - waived by {}", markdown(&waiver));
     }
-    let _ = writeln!(
-        out,
-        "  - why: {}\n  - do: {}",
-        markdown(&f.impact),
-        markdown(&f.remedy)
-    );
+    let _ = match told.by(f) {
+        None => writeln!(
+            out,
+            "  - why: {}\n  - do: {}",
+            markdown(&f.impact),
+            markdown(&f.remedy)
+        ),
+        Some(other) => writeln!(out, "  - why, do: as for {}", markdown_code(other)),
+    };
     out
 }
 

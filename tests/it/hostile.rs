@@ -14,7 +14,7 @@ use bundlegate::report::show::ShowOptions;
 use super::reports::Texts;
 
 /// What someone who can open a pull request may write into a name, a description or a value.
-const HOSTILE: &[(&str, &str)] = &[
+pub(crate) const HOSTILE: &[(&str, &str)] = &[
     ("command", "::error file=a,line=1::owned"),
     (
         "command after line feed",
@@ -191,7 +191,7 @@ fn plan(text: &str) -> String {
 }
 
 /// The report of a plan with this text everywhere, and of its twin with a harmless one of the same kind.
-fn report(text: &str) -> Report {
+pub(crate) fn report(text: &str) -> Report {
     let mut report = Texts {
         plan: plan(text),
         ..Texts::default()

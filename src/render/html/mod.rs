@@ -114,8 +114,9 @@ fn findings(doc: &mut Document, report: &Report) {
         "<section aria-labelledby=\"fh\">\n<h2 id=\"fh\">Findings</h2>\n",
         "</section>\n",
     );
+    let mut told = words::Told::default();
     for f in &parts.single {
-        doc.may("findings", &finding(f));
+        doc.may("findings", &finding(f, &mut told));
     }
     if !parts.standing.is_empty() {
         doc.open(
@@ -139,7 +140,7 @@ fn findings(doc: &mut Document, report: &Report) {
     doc.close();
 }
 
-fn finding(f: &Finding) -> String {
+fn finding<'r>(f: &'r Finding, told: &mut words::Told<'r>) -> String {
     let kind = if f.status == Status::Waived {
         "waived"
     } else {
@@ -165,12 +166,15 @@ fn finding(f: &Finding) -> String {
     if let Some(waiver) = words::waiver(f) {
         let _ = write!(out, "<p>Waived by {}</p>", html(&waiver));
     }
-    let _ = writeln!(
-        out,
-        "<p>Why: {}</p><p>Do: {}</p></article>",
-        prose(&f.impact),
-        prose(&f.remedy)
-    );
+    let _ = match told.by(f) {
+        None => writeln!(
+            out,
+            "<p>Why: {}</p><p>Do: {}</p></article>",
+            prose(&f.impact),
+            prose(&f.remedy)
+        ),
+        Some(other) => writeln!(out, "<p>Why, do: as for {}</p></article>", html(other)),
+    };
     out
 }
 

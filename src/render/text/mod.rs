@@ -2,8 +2,6 @@
 
 mod show;
 
-use std::collections::HashMap;
-
 use anstyle::{AnsiColor, Effects, Style};
 
 use super::wrap::wrap;
@@ -135,8 +133,7 @@ fn head(page: &mut Page, report: &Report) {
 
 fn findings(page: &mut Page, report: &Report, verbose: bool) {
     let parts = words::parts(report);
-    // Why and what to do are said once; a later finding of the same kind names the one that says it.
-    let mut told: HashMap<(&str, &str, &str), &str> = HashMap::new();
+    let mut told = words::Told::default();
     for f in &parts.single {
         page.gap();
         finding(page, f, &mut told, verbose);
@@ -171,12 +168,7 @@ fn findings(page: &mut Page, report: &Report, verbose: bool) {
     }
 }
 
-fn finding<'r>(
-    page: &mut Page,
-    f: &'r Finding,
-    told: &mut HashMap<(&'r str, &'r str, &'r str), &'r str>,
-    verbose: bool,
-) {
+fn finding<'r>(page: &mut Page, f: &'r Finding, told: &mut words::Told<'r>, verbose: bool) {
     let mut title = format!("{}  {}", f.rule, words::subject(f));
     match f.status {
         Status::Fired => {}
@@ -195,16 +187,15 @@ fn finding<'r>(
     if let Some(waiver) = words::waiver(f) {
         page.line("  waived by: ", DIM, &waiver);
     }
-    let subject = words::subject(f);
-    match told.get(&(f.rule.as_str(), f.impact.as_str(), f.remedy.as_str())) {
-        Some(other) if !verbose && *other != subject => {
-            page.line("  why, do: ", DIM, &format!("as for {other}"));
+    match told.by(f) {
+        Some(other) if !verbose => {
+            if other != words::subject(f) {
+                page.line("  why, do: ", DIM, &format!("as for {other}"));
+            }
         }
-        Some(_) if !verbose => {}
         _ => {
             page.line("  why: ", DIM, &f.impact);
             page.line("  do:  ", DIM, &f.remedy);
-            told.insert((&f.rule, &f.impact, &f.remedy), subject);
         }
     }
     if verbose {
