@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod approval_openssh;
+mod cli;
 mod documented;
 mod fake_workspace;
 mod loader;

@@ -30,13 +30,26 @@ struct Expected {
 }
 
 fn arguments(folder: &Path, want: &Expected, policy: &str) -> Vec<String> {
-    let mut args: Vec<String> = ["check", "plan.json", "-p", policy, "-t", want.target.as_deref().unwrap_or("prod")].map(str::to_owned).to_vec();
+    let mut args: Vec<String> = [
+        "check",
+        "plan.json",
+        "-p",
+        policy,
+        "-t",
+        want.target.as_deref().unwrap_or("prod"),
+    ]
+    .map(str::to_owned)
+    .to_vec();
     let named = |given: &Option<Value>, usual: &str| match given {
         Some(Value::String(name)) => Some(name.clone()),
         Some(_) => None,
         None => Some(usual.to_owned()),
     };
-    for (flag, name) in [("--bundle", named(&want.bundle, "bundle.json")), ("--state", named(&want.state, "state.json")), ("--warnings", want.warnings.clone())] {
+    for (flag, name) in [
+        ("--bundle", named(&want.bundle, "bundle.json")),
+        ("--state", named(&want.state, "state.json")),
+        ("--warnings", want.warnings.clone()),
+    ] {
         if let Some(name) = name.filter(|n| folder.join(n).exists()) {
             args.extend([flag.to_owned(), name]);
         }
@@ -46,8 +59,10 @@ fn arguments(folder: &Path, want: &Expected, policy: &str) -> Vec<String> {
 
 #[test]
 fn every_scenario_comes_out_as_expected() {
-    let all: BTreeMap<String, Expected> =
-        serde_json::from_str(&std::fs::read_to_string(scenarios().join("expected.json")).expect("expected.json")).expect("JSON");
+    let all: BTreeMap<String, Expected> = serde_json::from_str(
+        &std::fs::read_to_string(scenarios().join("expected.json")).expect("expected.json"),
+    )
+    .expect("JSON");
     assert_eq!(all.len(), 84, "the whole table is there");
     let temp = tempfile::tempdir().expect("a folder");
     let mut wrong = Vec::new();
@@ -60,26 +75,50 @@ fn every_scenario_comes_out_as_expected() {
                 std::fs::write(&file, text).expect("a policy");
                 file.to_string_lossy().into_owned()
             }
-            None => want.policy.clone().unwrap_or_else(|| "production".to_owned()),
+            None => want
+                .policy
+                .clone()
+                .unwrap_or_else(|| "production".to_owned()),
         };
         let args = arguments(&folder, want, &policy);
-        let run = |format: &str| finish(program().current_dir(&folder).args(&args).args(["-o", format]));
+        let run = |format: &str| {
+            finish(
+                program()
+                    .current_dir(&folder)
+                    .args(&args)
+                    .args(["-o", format]),
+            )
+        };
         let done = run("json");
         if done.code != want.exit {
-            wrong.push(format!("{name}: exits {}, expected {}: {}", done.code, want.exit, done.stderr));
+            wrong.push(format!(
+                "{name}: exits {}, expected {}: {}",
+                done.code, want.exit, done.stderr
+            ));
         }
-        for format in ["json", "text", "markdown", "html", "sarif", "junit", "github", "azure"] {
+        for format in [
+            "json", "text", "markdown", "html", "sarif", "junit", "github", "azure",
+        ] {
             if want.never.is_empty() {
                 continue;
             }
             let done = run(format);
-            wrong.extend(want.never.iter().filter(|n| done.stdout.contains(*n) || done.stderr.contains(*n)).map(|_| format!("{name}: -o {format} prints a secret")));
+            wrong.extend(
+                want.never
+                    .iter()
+                    .filter(|n| done.stdout.contains(*n) || done.stderr.contains(*n))
+                    .map(|_| format!("{name}: -o {format} prints a secret")),
+            );
         }
         if want.exit == 2 {
-            assert!(done.stdout.is_empty() && !done.stderr.trim().is_empty(), "{name}");
+            assert!(
+                done.stdout.is_empty() && !done.stderr.trim().is_empty(),
+                "{name}"
+            );
             continue;
         }
-        let report: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{name}: {e}: {}", done.stderr));
+        let report: Value = serde_json::from_str(&done.stdout)
+            .unwrap_or_else(|e| panic!("{name}: {e}: {}", done.stderr));
         let (have, unknown, lines) = findings(&report);
         for line in &want.fires {
             let exact = line.trim_end_matches('?');
@@ -89,7 +128,12 @@ fn every_scenario_comes_out_as_expected() {
                 wrong.push(format!("{name}: {exact} is not said to be unknown"));
             }
         }
-        wrong.extend(want.quiet.iter().filter(|l| have.contains(l.as_str())).map(|l| format!("{name}: {l} fires and must not")));
+        wrong.extend(
+            want.quiet
+                .iter()
+                .filter(|l| have.contains(l.as_str()))
+                .map(|l| format!("{name}: {l} fires and must not")),
+        );
         seen.push_str(&format!("{name} (exit {})\n{lines}", done.code));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -113,8 +157,16 @@ fn findings(report: &Value) -> (BTreeSet<String>, BTreeSet<String>, String) {
             unknown.extend(names.clone());
         }
         if matches!(text("level"), "deny" | "review") {
-            let place = f["location"]["line"].as_u64().map_or(String::new(), |l| format!(" :{l}"));
-            lines.push_str(&format!("  {} {} {}{place}: {}\n", text("level"), names.last().map_or("", String::as_str), text("path"), text("message")));
+            let place = f["location"]["line"]
+                .as_u64()
+                .map_or(String::new(), |l| format!(" :{l}"));
+            lines.push_str(&format!(
+                "  {} {} {}{place}: {}\n",
+                text("level"),
+                names.last().map_or("", String::as_str),
+                text("path"),
+                text("message")
+            ));
         }
         have.extend(names);
     }
