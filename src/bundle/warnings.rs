@@ -1,7 +1,7 @@
 //! What `databricks bundle plan` writes to standard error: fields that it does not know and drops.
 
-use super::{Error, Location};
-use crate::json::Limits;
+use super::{Location, fault};
+use crate::json::{Error, Limits};
 use crate::plan::{FieldPath, ResourceKey};
 
 /// One field that the CLI said it does not know.
@@ -35,7 +35,7 @@ impl Warnings {
         const HOW: &str =
             "keep it with `databricks bundle plan -o json -t TARGET > plan.json 2> warnings.txt`";
         if bytes.len() as u64 > limits.bytes {
-            return Err(Error::new(
+            return Err(fault(
                 format!(
                     "expected at most {} bytes of warnings, found {}",
                     limits.bytes,
@@ -45,7 +45,7 @@ impl Warnings {
             ));
         }
         let text = std::str::from_utf8(bytes).map_err(|_| {
-            Error::new(
+            fault(
                 "expected the CLI's warnings as UTF-8 text, found bytes that are not",
                 HOW,
             )

@@ -2,12 +2,25 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
+
 use super::Failure;
 use super::args::Globals;
 use crate::host::{files, out};
 use crate::render::{self, Format, Options};
 use crate::report::Report;
 use crate::text::visible;
+
+/// Where a report goes.
+#[derive(Debug, Args)]
+pub(super) struct OutputArgs {
+    /// Format (text, json, markdown, html, sarif, junit, github, azure), to standard output or to a file; repeatable
+    #[arg(short, long, value_name = "FORMAT[=FILE]")]
+    output: Vec<String>,
+    /// No annotations, summary and output variables by itself on GitHub Actions and Azure DevOps
+    #[arg(long)]
+    no_ci_output: bool,
+}
 
 /// The outputs of one command.
 #[derive(Debug)]
@@ -18,10 +31,10 @@ pub(super) struct Outputs {
 
 impl Outputs {
     /// Reads `-o`. Text goes to standard output unless a format without a file takes its place.
-    pub(super) fn parse(given: &[String]) -> Result<Self, Failure> {
+    pub(super) fn parse(args: &OutputArgs) -> Result<Self, Failure> {
         let mut stdout = None;
         let mut files: Vec<(Format, PathBuf)> = Vec::new();
-        for text in given {
+        for text in &args.output {
             let (name, file) = match text.split_once('=') {
                 Some((name, file)) => (name, Some(file)),
                 None => (text.as_str(), None),

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use super::{MANIFEST, Manifest};
-use crate::bundle::{self, Bundle, State, Warnings};
+use crate::bundle::{Bundle, State, Warnings};
 use crate::effect::Inputs;
 use crate::host::files;
-use crate::json::{Limits, Position};
+use crate::json::{self, Limits, Position};
 use crate::plan::{self, Plan};
 use crate::text::visible;
 
@@ -256,13 +256,7 @@ pub fn load(paths: &Paths, limits: &Limits) -> Result<Loaded, Error> {
     let base_bundle = fetch(Input::BaseBundle, paths.base_bundle.as_ref())?;
     let state = fetch(Input::State, paths.state.as_ref())?;
     let warnings = fetch(Input::Warnings, paths.warnings.as_ref())?;
-    let of_plan = |e: plan::Error| Error {
-        path: shown(&path),
-        position: e.position,
-        message: e.message,
-        help: e.help,
-    };
-    let beside = |path: &Path, e: bundle::Error| Error {
+    let of = |path: &Path, e: json::Error| Error {
         path: shown(path),
         position: e.position,
         message: e.message,
@@ -270,19 +264,19 @@ pub fn load(paths: &Paths, limits: &Limits) -> Result<Loaded, Error> {
     };
     let read_bundle = |found: Option<(PathBuf, Vec<u8>)>| {
         found
-            .map(|(p, b)| Bundle::read(&b, limits).map_err(|e| beside(&p, e)))
+            .map(|(p, b)| Bundle::read(&b, limits).map_err(|e| of(&p, e)))
             .transpose()
     };
     Ok(Loaded {
-        plan: plan::read(&plan_bytes, limits).map_err(of_plan)?,
+        plan: plan::read(&plan_bytes, limits).map_err(|e| of(&path, e))?,
         plan_bytes,
         bundle: read_bundle(bundle)?,
         base_bundle: read_bundle(base_bundle)?,
         state: state
-            .map(|(p, b)| State::read(&b, limits).map_err(|e| beside(&p, e)))
+            .map(|(p, b)| State::read(&b, limits).map_err(|e| of(&p, e)))
             .transpose()?,
         warnings: warnings
-            .map(|(p, b)| Warnings::read(&b, limits).map_err(|e| beside(&p, e)))
+            .map(|(p, b)| Warnings::read(&b, limits).map_err(|e| of(&p, e)))
             .transpose()?,
         sources,
         overridden,

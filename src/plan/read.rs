@@ -1,6 +1,6 @@
 //! From JSON to a [`Plan`], refusing what the CLI would misread. See "How the CLI reads the file back" in `docs/plan-format.md`.
 
-use crate::json::{self, Limits, Object, Position, Step, Value};
+use crate::json::{self, Error, Limits, Object, Step, Value};
 use crate::text::{nearest, quoted};
 
 use super::graph::{self, Fault};
@@ -65,28 +65,6 @@ const FREE_MAPS: &[&str] = &[
     "table_properties",
     "tags",
 ];
-
-/// Why a file is not a plan that can be judged.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Error {
-    /// What was expected and what was found, in one sentence.
-    pub message: String,
-    /// Where, if the fault has a place.
-    pub position: Option<Position>,
-    /// What to do about it.
-    pub help: Option<String>,
-}
-
-impl From<json::Error> for Error {
-    fn from(e: json::Error) -> Self {
-        Self {
-            message: e.message,
-            position: e.position,
-            help: e.help,
-        }
-    }
-}
 
 /// A fault with the way to it; turned into a position once it is known that there is one.
 struct Bad {

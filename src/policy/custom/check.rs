@@ -5,7 +5,8 @@ use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
 
 use super::VARIABLES;
 use super::values::Pattern;
-use crate::policy::text::{did_you_mean, nearest, quoted};
+use crate::policy::text::{did_you_mean, quoted};
+use crate::text::nearest;
 
 /// Longest expression, in bytes.
 pub(super) const MAX_LENGTH: usize = 2_000;
