@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::Failure;
-use crate::host::out;
-use crate::policy::{Embedded, Level, Policy, PolicyError, PolicyRef, load};
+use crate::host::{files, out};
+use crate::policy::{Embedded, Level, MAX_BYTES, Policy, PolicyError, PolicyRef, load};
 use crate::rules::known;
 
 /// The name of a policy file that is found by itself.
@@ -64,9 +64,7 @@ fn level_override(text: &str) -> Result<(String, Level), Failure> {
 
 /// Loads a policy from where it is.
 pub(super) fn load_policy(source: &PolicyRef, colour: bool) -> Result<Policy, Failure> {
-    let policy = load(source, &known(), &mut |path: &Path| {
-        std::fs::read_to_string(path)
-    })
+    let policy = load(source, &known(), &mut read_bounded)
     .map_err(|e| {
         let text = match &e {
             PolicyError::Invalid(diagnostics) => diagnostics.render(colour),
@@ -78,6 +76,16 @@ pub(super) fn load_policy(source: &PolicyRef, colour: bool) -> Result<Policy, Fa
         out::stderr(&format!("{}\n", warning.render(colour)));
     }
     Ok(policy)
+}
+
+/// Reads no more than the loader takes: a policy can be a pipe without an end.
+fn read_bounded(path: &Path) -> std::io::Result<String> {
+    let bytes = files::read(path, MAX_BYTES as u64).map_err(|e| match e {
+        files::Error::Other(e) => e,
+        e => std::io::Error::other(e.to_string()),
+    })?;
+    String::from_utf8(bytes)
+        .map_err(|_| std::io::Error::other("expected UTF-8 text, found bytes that are not"))
 }
 
 /// `bundlegate.yml` in this folder or above, up to the folder that holds `.git`; else the embedded production policy.

@@ -2,6 +2,7 @@
 
 mod finding;
 mod head;
+pub mod show;
 mod verdict;
 
 pub use finding::{Finding, Place, Status, WaiverNote, fingerprint};
