@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::bundle::{Bundle, State};
-use crate::effect::{IDENTITY_TYPES, Inputs, Kind, Principal, RunAs, World, looks_like_person, principal_of};
+use crate::effect::{
+    IDENTITY_TYPES, Inputs, Kind, Principal, RunAs, World, looks_like_person, principal_of,
+};
 use crate::impact::is_data_bearing;
 use crate::json::Value;
 use crate::plan::{Plan, ResourceKey};
@@ -85,7 +87,8 @@ fn scope(facts: &Facts<'_>, name: Option<&str>, out: &mut String) {
     if let Some(root) = bundle.text(&["workspace", "root_path"]) {
         lines.push(format!("root_path: {}", scalar(&literal(root))));
     }
-    let established = "established: true # deployed before: a plan without lineage has lost its state";
+    let established =
+        "established: true # deployed before: a plan without lineage has lost its state";
     if deployed {
         lines.push(established.to_owned());
     }
@@ -173,7 +176,10 @@ fn identities(facts: &Facts<'_>, out: &mut String) {
         if let Some(principal) = first
             && members.iter().all(|m| m.principal.as_ref() == first)
         {
-            groups.entry(principal).or_default().push(format!("{kind}.*"));
+            groups
+                .entry(principal)
+                .or_default()
+                .push(format!("{kind}.*"));
             continue;
         }
         for member in members {
@@ -183,7 +189,9 @@ fn identities(facts: &Facts<'_>, out: &mut String) {
         }
     }
     out.push_str("\n# Whom resources run as, and who deploys. A planned change of identity begins here, in a change of its own.\n");
-    let deployer = facts.bundle.text(&["workspace", "current_user", "userName"]);
+    let deployer = facts
+        .bundle
+        .text(&["workspace", "current_user", "userName"]);
     let known_deployer =
         deployer.filter(|name| !looks_like_person(name) && !name.trim().is_empty());
     let start = if groups.is_empty() && known_deployer.is_none() {

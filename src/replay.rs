@@ -37,7 +37,11 @@ impl Judgement {
             now,
         });
         let mut levels = BTreeMap::new();
-        for f in judged.findings.iter().filter(|f| f.status != Status::Waived) {
+        for f in judged
+            .findings
+            .iter()
+            .filter(|f| f.status != Status::Waived)
+        {
             let level = levels
                 .entry((f.rule.clone(), f.resource.clone()))
                 .or_insert(f.level);
@@ -234,7 +238,7 @@ impl Replay {
 
     fn line(&self, row: &Row, now: &Judgement, before: Option<&Judgement>) -> Vec<String> {
         let mut line = vec![visible(&row.plan)];
-        let because = match before {
+        let because: Vec<String> = match before {
             None => now.deciding().into_iter().map(visible).collect(),
             Some(before) => {
                 line.push(before.verdict.as_str().to_owned());

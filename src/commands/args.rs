@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{Failure, check, rules};
+use super::{Failure, check, policy_cmd, rules};
 use crate::json::{Limits, MAX_INPUT_BYTES};
 use crate::report::Exit;
 
@@ -42,6 +42,8 @@ enum Command {
     Check(Box<check::CheckArgs>),
     /// List the rules, or explain one
     Rules(rules::RulesArgs),
+    /// Write a policy, check it, look at it, try it
+    Policy(Box<policy_cmd::PolicyCommand>),
 }
 
 /// When to use colour.
@@ -144,6 +146,7 @@ impl Cli {
         match &self.command {
             Command::Check(args) => check::run(args, globals),
             Command::Rules(args) => rules::run(args, globals),
+            Command::Policy(args) => policy_cmd::run(args, globals),
         }
     }
 }

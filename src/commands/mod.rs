@@ -4,6 +4,7 @@ mod args;
 mod check;
 mod outputs;
 mod policy;
+mod policy_cmd;
 mod rules;
 
 use std::process::ExitCode;

@@ -111,13 +111,11 @@ impl Decode for Inline {
         let json = match node.value {
             Value::Nothing => Json::Null,
             Value::Bool(value) => value.into(),
-            Value::Integer(value) => {
-                match (i64::try_from(value), u64::try_from(value)) {
-                    (Ok(value), _) => value.into(),
-                    (_, Ok(value)) => value.into(),
-                    _ => return cx.mismatch(&node, "a number of 64 bits"),
-                }
-            }
+            Value::Integer(value) => match (i64::try_from(value), u64::try_from(value)) {
+                (Ok(value), _) => value.into(),
+                (_, Ok(value)) => value.into(),
+                _ => return cx.mismatch(&node, "a number of 64 bits"),
+            },
             Value::Float => match node.at.covered().parse::<f64>() {
                 Ok(value) if value.is_finite() => value.into(),
                 _ => return cx.mismatch(&node, "a number as JSON writes it"),
@@ -283,9 +281,10 @@ fn check(file: &CaseFile, cx: &mut Cx) {
                 &case.at,
                 "a case has a plan: a file (`plan`), or its entries written here (`entries`)",
             )),
-            (Some(_), Some(entries)) => cx.report(
-                Diagnostic::error(&entries.at, "a case has one plan: `plan` or `entries`, not both"),
-            ),
+            (Some(_), Some(entries)) => cx.report(Diagnostic::error(
+                &entries.at,
+                "a case has one plan: `plan` or `entries`, not both",
+            )),
             _ => {}
         }
         if let (Some(head), None) = (&case.head, &case.entries) {
@@ -300,7 +299,12 @@ fn check(file: &CaseFile, cx: &mut Cx) {
 
 fn check_expectation(expect: &At<Expect>, cx: &mut Cx) {
     let only = expect.only.as_ref().is_some_and(|only| only.value);
-    let lists = [&expect.findings, &expect.not, &expect.unknown, &expect.waived];
+    let lists = [
+        &expect.findings,
+        &expect.not,
+        &expect.unknown,
+        &expect.waived,
+    ];
     if expect.verdict.is_none() && !only && lists.iter().all(|list| list.is_none()) {
         cx.report(
             Diagnostic::error(&expect.at, "a case that expects nothing cannot fail")

@@ -38,8 +38,8 @@ pub use approval::{
     Accept, AcceptAzure, AcceptGithub, AcceptSsh, Approval, Match, Reviewers, Separation, Verify,
 };
 pub use cases::{
-    Case, CaseFile, Expect, ExpectedVerdict, Given, Inline, Line, Members, Moment, cases_json_schema,
-    load_cases,
+    Case, CaseFile, Expect, ExpectedVerdict, Given, Inline, Line, Members, Moment,
+    cases_json_schema, load_cases,
 };
 pub use choice::UnknownWord;
 pub use custom::{CustomContext, CustomError, CustomRule, UNKNOWN, Work};

@@ -101,8 +101,14 @@ fn the_deployed_identity_counts_while_the_bundle_changes_it() {
     let policy = loaded(&text);
     let rule = policy.identity.run_as_for("jobs.a").unwrap();
     assert_eq!(rule.principal.name(), "sp-0");
-    assert_eq!(policy.bundle.established.as_ref().map(|e| e.value), Some(true));
-    assert!(text.contains("is to run as the service principal sp-1"), "{text}");
+    assert_eq!(
+        policy.bundle.established.as_ref().map(|e| e.value),
+        Some(true)
+    );
+    assert!(
+        text.contains("is to run as the service principal sp-1"),
+        "{text}"
+    );
 }
 
 #[test]

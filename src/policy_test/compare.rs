@@ -47,7 +47,8 @@ pub(super) fn compare(expect: &Expect, found: Verdict, judged: &Judged) -> Vec<M
         out.push(Mismatch::Verdict { expected, found });
     }
     let live = |f: &&Finding| f.status != Status::Waived;
-    let mut wanted = |lines: &Option<Vec<crate::policy::At<Line>>>, fits: &dyn Fn(&Finding) -> bool| {
+    let mut wanted = |lines: &Option<Vec<crate::policy::At<Line>>>,
+                      fits: &dyn Fn(&Finding) -> bool| {
         for line in lines.iter().flatten() {
             let there = judged.findings.iter().any(|f| means(line, f) && fits(f));
             if !there {
@@ -159,4 +160,3 @@ fn instead(line: &Line, judged: &Judged) -> Option<String> {
     let others: Vec<String> = of_rule().map(named).collect();
     (!others.is_empty()).then(|| format!("found only {}", others.join(", ")))
 }
-

@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::{ReadFile, wrong};
-use crate::bundle::{self, Bundle, State, Warnings};
-use crate::json::{Limits, Position};
+use crate::bundle::{Bundle, State, Warnings};
+use crate::json::{Error, Limits};
 use crate::plan::{self, Plan};
 use crate::policy::{At, Case, Diagnostic, Given, Members};
 use crate::text::visible;
@@ -28,33 +28,6 @@ struct Reader<'c, 'r, 'f> {
     folder: &'c Path,
     read: &'r mut ReadFile<'f>,
     wrong: Vec<Diagnostic>,
-}
-
-/// What is wrong with an input, in the words of its reader.
-struct Fault {
-    message: String,
-    position: Option<Position>,
-    help: Option<String>,
-}
-
-impl From<plan::Error> for Fault {
-    fn from(e: plan::Error) -> Self {
-        Self {
-            message: e.message,
-            position: e.position,
-            help: e.help,
-        }
-    }
-}
-
-impl From<bundle::Error> for Fault {
-    fn from(e: bundle::Error) -> Self {
-        Self {
-            message: e.message,
-            position: e.position,
-            help: e.help,
-        }
-    }
 }
 
 impl Prepared {
@@ -92,7 +65,11 @@ impl Prepared {
 
     /// The short keys of all resources in any of the inputs.
     pub(super) fn keys(&self) -> BTreeSet<String> {
-        let plan = self.plan.entries.iter().map(|e| e.key.resource().to_owned());
+        let plan = self
+            .plan
+            .entries
+            .iter()
+            .map(|e| e.key.resource().to_owned());
         let bundles = self.bundle.iter().chain(&self.base_bundle);
         let bundles = bundles
             .flat_map(Bundle::resources)
@@ -113,13 +90,15 @@ impl Reader<'_, '_, '_> {
             return self.file(path, |bytes| plan::read(bytes, limits));
         }
         let entries = case.entries.as_ref()?;
-        let mut root: Map<String, Value> = [
+        let mut root: Map<String, Value> = Map::from_iter([
             ("plan_version".to_owned(), json!(plan::PLAN_VERSION)),
             ("cli_version".to_owned(), json!("1.13.0")),
-            ("lineage".to_owned(), json!("11111111-1111-4111-8111-111111111111")),
+            (
+                "lineage".to_owned(),
+                json!("11111111-1111-4111-8111-111111111111"),
+            ),
             ("serial".to_owned(), json!(1)),
-        ]
-        .into();
+        ]);
         // A field of the head that is set to nothing is left out.
         for (name, value) in case.head.iter().flat_map(|head| head.iter()) {
             match value {
@@ -146,8 +125,16 @@ impl Reader<'_, '_, '_> {
             Given::Inline(inline) => {
                 let mut root = inline.0.clone();
                 let target = self.case.target.as_deref().unwrap_or("test");
-                fill(&mut root, "bundle", &[("name", json!("test")), ("target", json!(target))]);
-                fill(&mut root, "workspace", &[("current_user", json!({"userName": "deployer"}))]);
+                fill(
+                    &mut root,
+                    "bundle",
+                    &[("name", json!("test")), ("target", json!(target))],
+                );
+                fill(
+                    &mut root,
+                    "workspace",
+                    &[("current_user", json!({"userName": "deployer"}))],
+                );
                 let read = Bundle::read(root.to_string().as_bytes(), limits);
                 self.inline(given, read)
             }
@@ -206,10 +193,10 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Reads a file; a fault is shown where the test file names it.
-    fn file<T, E: Into<Fault>>(
+    fn file<T>(
         &mut self,
         path: &At<String>,
-        parse: impl FnOnce(&[u8]) -> Result<T, E>,
+        parse: impl FnOnce(&[u8]) -> Result<T, Error>,
     ) -> Option<T> {
         let shown = visible(&path.value);
         let bytes = match (self.read)(&self.folder.join(&path.value)) {
@@ -222,7 +209,6 @@ impl Reader<'_, '_, '_> {
         };
         parse(&bytes)
             .map_err(|fault| {
-                let fault: Fault = fault.into();
                 let place = fault
                     .position
                     .map_or(String::new(), |p| format!(":{}:{}", p.line, p.column));
@@ -234,9 +220,9 @@ impl Reader<'_, '_, '_> {
     }
 
     /// A fault of what is written here; its position is one in a JSON text that nobody sees.
-    fn inline<T, V, E: Into<Fault>>(&mut self, at: &At<V>, read: Result<T, E>) -> Option<T> {
+    fn inline<T, V>(&mut self, at: &At<V>, read: Result<T, Error>) -> Option<T> {
         read.map_err(|fault| {
-            let message = Into::<Fault>::into(fault).message;
+            let message = fault.message;
             self.wrong.push(wrong(&at.at, message, None, None));
         })
         .ok()

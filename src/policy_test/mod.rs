@@ -15,9 +15,7 @@ pub use compare::Mismatch;
 pub use render::{Run, json, junit, text};
 
 use crate::effect::{Inputs, World};
-use crate::policy::{
-    At, Case, CaseFile, Diagnostic, Level, Line, Location, Policy, Severity,
-};
+use crate::policy::{At, Case, CaseFile, Diagnostic, Level, Line, Location, Policy, Severity};
 use crate::report::{Verdict, verdict};
 use crate::rules::{Context, RULES, judge};
 use crate::text::{nearest, quoted};
@@ -102,7 +100,13 @@ impl Suite {
         self.outcomes.iter().all(|o| o.mismatches.is_empty())
     }
 
-    fn judge(&mut self, case: &At<Case>, prepared: &inputs::Prepared, policy: &Policy, now: Timestamp) {
+    fn judge(
+        &mut self,
+        case: &At<Case>,
+        prepared: &inputs::Prepared,
+        policy: &Policy,
+        now: Timestamp,
+    ) {
         let targets: Vec<(&'static str, String)> = case
             .target
             .iter()

@@ -46,7 +46,10 @@ impl Run {
     fn covered(&self) -> BTreeSet<&str> {
         let on = self.on();
         let fired = self.suites.iter().flat_map(|s| &s.fired);
-        fired.map(String::as_str).filter(|r| on.contains(r)).collect()
+        fired
+            .map(String::as_str)
+            .filter(|r| on.contains(r))
+            .collect()
     }
 
     fn never(&self) -> Vec<&str> {
