@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{Failure, check, rules, show};
+use super::{Failure, check, policy_cmd, rules, show};
 use crate::json::{Limits, MAX_INPUT_BYTES};
 use crate::report::Exit;
 
@@ -44,6 +44,8 @@ enum Command {
     Show(show::ShowArgs),
     /// List the rules, or explain one
     Rules(rules::RulesArgs),
+    /// Write a policy, check it, look at it, try it
+    Policy(Box<policy_cmd::PolicyCommand>),
 }
 
 /// When to use colour.
@@ -147,6 +149,7 @@ impl Cli {
             Command::Check(args) => check::run(args, globals),
             Command::Show(args) => show::run(args, globals),
             Command::Rules(args) => rules::run(args, globals),
+            Command::Policy(args) => policy_cmd::run(args, globals),
         }
     }
 }

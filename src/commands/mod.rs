@@ -2,8 +2,10 @@
 
 mod args;
 mod check;
+mod ci;
 mod outputs;
 mod policy;
+mod policy_cmd;
 mod rules;
 mod show;
 

@@ -34,9 +34,7 @@ impl PolicyArgs {
     /// Loads the policy.
     pub(super) fn load(&self, colour: bool) -> Result<Policy, Failure> {
         let source = match &self.policy {
-            Some(text) => text
-                .parse()
-                .unwrap_or_else(|never: std::convert::Infallible| match never {}),
+            Some(text) => policy_ref(text),
             None => found_by_itself(&std::env::current_dir().unwrap_or_default()),
         };
         let policy = load_policy(&source, colour)?;
@@ -62,6 +60,12 @@ fn level_override(text: &str) -> Result<(String, Level), Failure> {
     Ok((rule.to_owned(), level.parse().map_err(|_| wrong())?))
 }
 
+/// The policy that a name on the command line means.
+pub(super) fn policy_ref(name: &str) -> PolicyRef {
+    name.parse()
+        .unwrap_or_else(|never: std::convert::Infallible| match never {})
+}
+
 /// Loads a policy from where it is.
 pub(super) fn load_policy(source: &PolicyRef, colour: bool) -> Result<Policy, Failure> {
     let policy = load(source, &known(), &mut read_bounded).map_err(|e| {
@@ -78,7 +82,7 @@ pub(super) fn load_policy(source: &PolicyRef, colour: bool) -> Result<Policy, Fa
 }
 
 /// Reads no more than the loader takes: a policy can be a pipe without an end.
-fn read_bounded(path: &Path) -> std::io::Result<String> {
+pub(super) fn read_bounded(path: &Path) -> std::io::Result<String> {
     let bytes = files::read(path, MAX_BYTES as u64).map_err(|e| match e {
         files::Error::Other(e) => e,
         e => std::io::Error::other(e.to_string()),
@@ -88,7 +92,7 @@ fn read_bounded(path: &Path) -> std::io::Result<String> {
 }
 
 /// `bundlegate.yml` in this folder or above, up to the folder that holds `.git`; else the embedded production policy.
-fn found_by_itself(from: &Path) -> PolicyRef {
+pub(super) fn found_by_itself(from: &Path) -> PolicyRef {
     let mut relative = PathBuf::new();
     for folder in from.ancestors() {
         if folder.join(FILE_NAME).is_file() {
