@@ -1,7 +1,7 @@
 //! The one explicit list of rules.
 
 use super::Rule;
-use super::{actions, identity, integrity, state};
+use super::{access, actions, configuration, identity, integrity, state};
 
 /// Every rule, by family in the order of the documentation.
 pub static RULES: &[&dyn Rule] = &[
@@ -49,6 +49,19 @@ pub static RULES: &[&dyn Rule] = &[
     &identity::RunAsGroupCli,
     &identity::Owner,
     &identity::CreatorPerson,
+    &access::PermissionBroadened,
+    &access::PermissionRemoved,
+    &access::GrantBroadened,
+    &access::GrantRemoved,
+    &access::SharedRootPath,
+    &access::PersonalRootPath,
+    &configuration::ProductionMode,
+    &configuration::DevelopmentPipeline,
+    &configuration::PreviewChannel,
+    &configuration::GitBranch,
+    &configuration::MaintenanceWindow,
+    &configuration::UnpausedOutsideProduction,
+    &configuration::Unlocked,
 ];
 
 /// The rule of this id.

@@ -55,6 +55,10 @@ const NEVER_UNKNOWN: &[(&[&str], &str)] = &[
         "a field that waits for a reference is set",
     ),
     (&["creator-person"], "reads what the workspace holds"),
+    (
+        &["production-mode", "unlocked"],
+        "reads the bundle JSON, which holds no reference there",
+    ),
 ];
 
 fn members(text: &str) -> Map<String, Value> {

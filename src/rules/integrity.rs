@@ -7,7 +7,7 @@ mod target;
 
 pub(super) use inconsistent::InconsistentPlan;
 pub(super) use mismatch::BundleMismatch;
-pub(super) use secrets::{PlaintextSecret, RedactedValue};
+pub(super) use secrets::{PlaintextSecret, RedactedValue, texts};
 pub(super) use target::WrongTarget;
 
 use semver::Version;

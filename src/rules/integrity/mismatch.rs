@@ -29,6 +29,8 @@ rule!(BundleMismatch, Doc {
             (Action::Delete, None) => None,
             // The CLI adds the deployer to the permissions of secret scopes, also where the bundle has none.
             (_, None) if e.kind() == "secret_scopes" && !e.is_resource() => None,
+            // What the bundle JSON does not have is said once, of the resource.
+            (_, None) if !e.is_resource() && cx.world.effect(e.key().resource_full()).is_some_and(|p| p.config.is_none()) => None,
             (_, None) => Some((None, "the plan has it, but the bundle JSON does not".to_owned())),
             (_, Some(config)) => ids_disagree(e, config).or_else(|| defined_otherwise(cx.world, e, config)),
         };
