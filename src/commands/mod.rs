@@ -1,10 +1,18 @@
 //! The command line: one file a command. Reads inputs, calls the core, renders.
 
+mod approve;
 mod args;
+mod authorize;
 mod check;
+mod digest;
+mod key;
+mod log;
 mod outputs;
 mod policy;
 mod rules;
+mod subject;
+mod trust;
+mod who;
 
 use std::process::ExitCode;
 

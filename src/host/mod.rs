@@ -9,3 +9,4 @@ pub mod out;
 pub mod source;
 pub mod ssh_keygen;
 pub mod sync;
+pub mod terminal;

@@ -143,6 +143,10 @@ impl Counts {
 pub enum Body {
     /// `check` has nothing beyond its findings.
     None,
+    /// `digest`
+    Digest(super::DigestBody),
+    /// `authorize`, and `deploy` before it deploys
+    Authorize(super::AuthorizeBody),
 }
 
 impl Body {
