@@ -260,7 +260,7 @@ fn plan_checks(facts: &Facts) -> Vec<Check> {
             Exit::Invalid,
         )
     });
-    if facts.deployment.first_deploy {
+    if facts.deployment.first_deploy && facts.verdict != Verdict::Closed {
         checks.push(first_deploy(facts.first_deploy_proof));
     }
     checks
@@ -467,13 +467,24 @@ fn judge_one(
         let always = error.check() == "signature";
         refuse(error.refusal(), always)
     })?;
-    passed.push(Check::passed("signature", format!("{} by {}", signer.key, signer.principal)).of(given.name));
+    passed.push(
+        Check::passed(
+            "signature",
+            format!("{} by {}", signer.key, signer.principal),
+        )
+        .of(given.name),
+    );
     if is_rejection {
         binding::rejection(envelope.statement(), facts, approval.matching)
             .map_err(|refusal| refuse(refusal, false))?;
     } else {
         let compared = binding::approval(envelope.statement(), facts, approval.matching);
-        passed.extend(compared.passed.into_iter().map(|check| check.of(given.name)));
+        passed.extend(
+            compared
+                .passed
+                .into_iter()
+                .map(|check| check.of(given.name)),
+        );
         if let Some(refusal) = compared.refusal {
             return Err(refuse(refusal, false));
         }

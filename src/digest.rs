@@ -10,8 +10,8 @@ use crate::plan::{Action, Change, Engine, Entry, FieldPath, Plan, ResourceKey, S
 use crate::policy::Policy;
 use crate::secret::{REDACTED, Shown};
 
-pub use normalise::Normaliser;
 use normalise::Normal;
+pub use normalise::Normaliser;
 
 /// What stands before the canonical form when it is hashed.
 pub const INTENT_DOMAIN: &str = "bundlegate-intent-v1\n";
@@ -45,7 +45,12 @@ impl Intent {
     #[must_use]
     pub fn shown(&self) -> serde_json::Value {
         let mut top = serde_json::Map::new();
-        for (name, value) in self.canonical.as_object().into_iter().flat_map(|o| o.iter()) {
+        for (name, value) in self
+            .canonical
+            .as_object()
+            .into_iter()
+            .flat_map(|o| o.iter())
+        {
             let shown = match (name, value.as_object()) {
                 ("plan", Some(entries)) => entries
                     .iter()
@@ -74,7 +79,12 @@ fn shown_entry(key: &str, entry: &Value) -> serde_json::Value {
             // `value` is the state's own name here, not the field of a secret.
             ("new_state", Some(state)) => state
                 .iter()
-                .map(|(part, value)| (part.to_owned(), Shown::of(&kind, None, value).json().clone()))
+                .map(|(part, value)| {
+                    (
+                        part.to_owned(),
+                        Shown::of(&kind, None, value).json().clone(),
+                    )
+                })
                 .collect::<serde_json::Map<_, _>>()
                 .into(),
             _ => Shown::of(&kind, None, value).json().clone(),
@@ -96,7 +106,10 @@ fn shown_change(kind: &str, path: &str, change: &Value) -> serde_json::Value {
         .flat_map(|o| o.iter())
         .map(|(part, value)| {
             let field = field.filter(|_| part != "action");
-            (part.to_owned(), Shown::of(kind, field, value).json().clone())
+            (
+                part.to_owned(),
+                Shown::of(kind, field, value).json().clone(),
+            )
         })
         .collect::<serde_json::Map<_, _>>()
         .into()
@@ -192,7 +205,10 @@ impl Form {
         let changes: Vec<(Box<str>, Value)> = entry
             .actionable()
             .filter_map(|(path, change)| {
-                Some((path.to_string().into(), self.change(&entry.key, path, change)?))
+                Some((
+                    path.to_string().into(),
+                    self.change(&entry.key, path, change)?,
+                ))
             })
             .collect();
         if !changes.is_empty() {

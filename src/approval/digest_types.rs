@@ -103,7 +103,10 @@ impl IntentDigest {
     /// The digest of some bytes: the domain's prefix and the canonical form.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        Self(format!("{INTENT_PREFIX}{}", hex::encode(Sha256::digest(bytes))))
+        Self(format!(
+            "{INTENT_PREFIX}{}",
+            hex::encode(Sha256::digest(bytes))
+        ))
     }
 
     /// Takes the whole text, prefix included.

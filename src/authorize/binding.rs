@@ -84,12 +84,7 @@ pub(super) fn approval(statement: &Statement, facts: &Facts, matching: Match) ->
 }
 
 fn differs(check: &'static str, expected: String, found: String) -> Refusal {
-    Refusal::new(
-        check,
-        expected,
-        format!("an approval of {found}"),
-        AGAIN,
-    )
+    Refusal::new(check, expected, format!("an approval of {found}"), AGAIN)
 }
 
 /// Name, what is so, what the approval says: as texts, since a difference is shown to people.
@@ -129,11 +124,7 @@ fn comparisons(
             facts.policy.sha256.to_string(),
             said.policy.sha256.to_string(),
         ),
-        (
-            "source",
-            tree(&facts.source.tree),
-            tree(&said.source.tree),
-        ),
+        ("source", tree(&facts.source.tree), tree(&said.source.tree)),
         (
             "artifacts",
             artifacts(&facts.source.artifacts),
@@ -176,7 +167,10 @@ fn accepted(statement: &Statement, facts: &Facts) -> Result<(), Refusal> {
     }
     Err(Refusal::new(
         "accepted",
-        format!("an approver who accepted {}", findings(facts.to_accept.len())),
+        format!(
+            "an approver who accepted {}",
+            findings(facts.to_accept.len())
+        ),
         format!("an approval without {}", missing.join(", ")),
         "Look at the findings with these fingerprints, and approve again.",
     ))

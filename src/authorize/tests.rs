@@ -1,7 +1,7 @@
 use super::*;
 use crate::approval::testing;
-use crate::policy::Match;
 use crate::approval::{AllowedSigners, RevokedKeys};
+use crate::policy::Match;
 
 fn facts() -> Facts {
     let a = testing::approval();
@@ -32,9 +32,13 @@ struct Trust {
 }
 
 fn trust() -> Trust {
-    let lines: Vec<_> = [(1, "rm1@example.com"), (2, "rm2@example.com"), (3, "rm1@example.com")]
-        .map(|(seed, who)| format!("{who} {}", testing::public_line(&testing::key(seed))))
-        .into();
+    let lines: Vec<_> = [
+        (1, "rm1@example.com"),
+        (2, "rm2@example.com"),
+        (3, "rm1@example.com"),
+    ]
+    .map(|(seed, who)| format!("{who} {}", testing::public_line(&testing::key(seed))))
+    .into();
     Trust {
         signers: testing::signers(&lines.join("\n")),
         revoked: RevokedKeys::default(),
@@ -138,7 +142,10 @@ fn people_are_counted() {
     let same = signed(3, |_| ());
     let other = signed(2, |a| a.approver = "rm2@example.com".to_owned());
     let two = terms_of(2);
-    assert_eq!(refused(&run(&facts(), Some(&two), &[&one])), [("quorum", 3)]);
+    assert_eq!(
+        refused(&run(&facts(), Some(&two), &[&one])),
+        [("quorum", 3)]
+    );
     assert_eq!(
         refused(&run(&facts(), Some(&two), &[&one, &same])),
         [("distinct-people", 4)]
@@ -181,7 +188,10 @@ fn enough_good_approvals_make_a_stale_one_a_note() {
         .iter()
         .find(|c| c.result == CheckResult::NotCounted)
         .unwrap();
-    assert_eq!((note.check, note.approval.as_deref()), ("serial", Some("0.json")));
+    assert_eq!(
+        (note.check, note.approval.as_deref()),
+        ("serial", Some("0.json"))
+    );
     // A file that cannot be read could be a rejection: it closes the gate all the same.
     let trust = trust();
     let terms = terms_of(1);
@@ -234,10 +244,18 @@ fn each_binding_is_compared_and_named() {
             };
         }),
         ("input-bundle", |f| f.inputs.bundle = None),
-        ("input-base-bundle", |f| f.inputs.base_bundle = Some(Sha256Hex::of(b"x"))),
-        ("input-state", |f| f.inputs.state = Some(Sha256Hex::of(b"x"))),
-        ("input-warnings", |f| f.inputs.warnings = Some(Sha256Hex::of(b"x"))),
-        ("accepted", |f| f.to_accept = vec![Sha256Hex::of(b"new finding")]),
+        ("input-base-bundle", |f| {
+            f.inputs.base_bundle = Some(Sha256Hex::of(b"x"))
+        }),
+        ("input-state", |f| {
+            f.inputs.state = Some(Sha256Hex::of(b"x"))
+        }),
+        ("input-warnings", |f| {
+            f.inputs.warnings = Some(Sha256Hex::of(b"x"))
+        }),
+        ("accepted", |f| {
+            f.to_accept = vec![Sha256Hex::of(b"new finding")]
+        }),
     ];
     for (name, change) in changes {
         let mut changed = facts();

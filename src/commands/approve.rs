@@ -24,7 +24,8 @@ use crate::text::{quoted, visible};
 
 /// Approve exactly this plan and this code
 #[derive(Debug, Args)]
-#[command(after_help = "Shows the judgement and what is accepted with it, asks for the first 12 digits of the plan's digest, and writes
+#[command(
+    after_help = "Shows the judgement and what is accepted with it, asks for the first 12 digits of the plan's digest, and writes
 approvals/<12 digits>-<principal>.json beside the plan: an in-toto Statement in a DSSE envelope, signed by
 `ssh-keygen -Y sign` (agents, passphrases, security keys and certificates work). A deny finding cannot be approved.
 
@@ -36,7 +37,8 @@ Examples:
   bundlegate approve --show approvals/0123456789ab-rm1@example.com.json
 
 Exit codes: 0 approved, 1 the policy denies the plan, 2 an input cannot be read or nothing could be signed,
-3 the policy names no way to approve, 4 the digest that was given is not the plan's.")]
+3 the policy names no way to approve, 4 the digest that was given is not the plan's."
+)]
 pub(super) struct ApproveArgs {
     #[command(flatten)]
     decide: DecideArgs,
@@ -50,14 +52,16 @@ pub(super) struct ApproveArgs {
 
 /// Reject exactly this plan: whoever approves it, it is not deployed
 #[derive(Debug, Args)]
-#[command(after_help = "A rejection is recorded like an approval, in <12 digits>-<principal>.reject.json. It wins over every approval and does
+#[command(
+    after_help = "A rejection is recorded like an approval, in <12 digits>-<principal>.reject.json. It wins over every approval and does
 not expire. Any signer of allowed_signers may reject, also a plan that the policy denies.
 
 Examples:
   bundlegate reject plan.json --bundle bundle.json --reason 'not before the audit'
 
 Exit codes: 0 recorded, 2 an input cannot be read or nothing could be signed, 3 the policy names no way to approve,
-4 the digest that was given is not the plan's.")]
+4 the digest that was given is not the plan's."
+)]
 pub(super) struct RejectArgs {
     #[command(flatten)]
     decide: DecideArgs,
@@ -150,10 +154,12 @@ impl DecideArgs {
             ticket,
         };
         let source = subject.loaded.plan_source();
-        let name = source.and_then(|s| Path::new(&s.path).file_name()).map_or_else(
-            || "plan.json".to_owned(),
-            |name| name.to_string_lossy().into_owned(),
-        );
+        let name = source
+            .and_then(|s| Path::new(&s.path).file_name())
+            .map_or_else(
+                || "plan.json".to_owned(),
+                |name| name.to_string_lossy().into_owned(),
+            );
         let statement = subject
             .facts
             .statement(&name, said)
@@ -267,12 +273,7 @@ impl DecideArgs {
         SignedDuration::from_secs(i64::try_from(asked.min(cap)).unwrap_or(i64::MAX))
     }
 
-    fn record(
-        &self,
-        subject: &Subject,
-        statement: &Statement,
-        path: &Path,
-    ) -> Result<(), Failure> {
+    fn record(&self, subject: &Subject, statement: &Statement, path: &Path) -> Result<(), Failure> {
         let mut report = subject.report.clone();
         report.exit_code = Exit::Open.code();
         let said = &statement.predicate;
@@ -284,7 +285,10 @@ impl DecideArgs {
             ("expires", Some(said.expires.to_string())),
             ("reason", said.reason.clone()),
             ("ticket", said.ticket.clone()),
-            ("file", path.file_name().map(|n| n.to_string_lossy().into_owned())),
+            (
+                "file",
+                path.file_name().map(|n| n.to_string_lossy().into_owned()),
+            ),
         ];
         self.log.append(log::event(
             &report,
@@ -317,7 +321,10 @@ fn show(subject: &Subject, globals: Globals) -> Result<(), Failure> {
     ));
     let first = subject.differences.iter().take(SHOWN_DIFFERENCES);
     for difference in first {
-        text.push_str(&format!("source  differs from the commit: {}\n", visible(difference)));
+        text.push_str(&format!(
+            "source  differs from the commit: {}\n",
+            visible(difference)
+        ));
     }
     let more = subject.differences.len().saturating_sub(SHOWN_DIFFERENCES);
     if more > 0 {
@@ -391,9 +398,9 @@ fn sign(
 
 fn ask(question: &str) -> Result<String, Failure> {
     out::stderr(question);
-    terminal::line()
-        .map_err(|e| failure(&e))?
-        .ok_or_else(|| Failure::input("error: expected an answer, found the end of the input: nothing was signed"))
+    terminal::line().map_err(|e| failure(&e))?.ok_or_else(|| {
+        Failure::input("error: expected an answer, found the end of the input: nothing was signed")
+    })
 }
 
 fn say(globals: Globals, text: &str) -> Result<(), Failure> {

@@ -17,7 +17,8 @@ use crate::report::{AuthorizeBody, Body, Exit, Verdict};
 
 /// May this exact plan be deployed now?
 #[derive(Debug, Args)]
-#[command(after_help = "Judges the plan again, takes every digest again, and compares: signatures, people, time, target, host, bundle, CLI
+#[command(
+    after_help = "Judges the plan again, takes every digest again, and compares: signatures, people, time, target, host, bundle, CLI
 version, policy, source and inputs. Policy, `extends`, allowed_signers and revoked keys come from --trusted-ref, never
 from the working tree. docs/approvals.md explains each check.
 
@@ -28,7 +29,8 @@ Examples:
   bundlegate authorize plan.json --bundle bundle.json -o json=authorize.json
 
 Exit codes: 0 authorized, 1 the policy denies the plan, 2 an input cannot be read, 3 an approval is missing,
-4 an approval is there and not valid for this, 6 a proof could not be had.")]
+4 an approval is there and not valid for this, 6 a proof could not be had."
+)]
 pub(super) struct AuthorizeArgs {
     #[command(flatten)]
     subject: SubjectArgs,

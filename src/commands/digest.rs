@@ -17,7 +17,8 @@ use crate::report::{Body, DigestBody, Exit, LeftOut};
 
 /// Print the digests of a plan: of its bytes, of its intent, of the policy and of the source
 #[derive(Debug, Args)]
-#[command(after_help = "The plan digest is SHA-256 of the file, as `sha256sum` prints it. The intent digest (`bgi1:`) is the same for two
+#[command(
+    after_help = "The plan digest is SHA-256 of the file, as `sha256sum` prints it. The intent digest (`bgi1:`) is the same for two
 plans that would do the same; docs/digests.md says exactly what is in it.
 
 Examples:
@@ -25,7 +26,8 @@ Examples:
   bundlegate digest plan.json --explain
   bundlegate digest plan.json --bundle bundle.json --source . -o json
 
-Exit codes: 0 the digests were printed, 2 an input cannot be read.")]
+Exit codes: 0 the digests were printed, 2 an input cannot be read."
+)]
 pub(super) struct DigestArgs {
     #[command(flatten)]
     inputs: InputArgs,

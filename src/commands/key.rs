@@ -76,7 +76,11 @@ pub(super) fn principal(
         several => Err(Failure::input(format!(
             "error: {}: expected a key of one person, found several: {}\n  help: say who you are with --principal",
             visible(&key.display().to_string()),
-            several.iter().map(|n| quoted(n)).collect::<Vec<_>>().join(", ")
+            several
+                .iter()
+                .map(|n| quoted(n))
+                .collect::<Vec<_>>()
+                .join(", ")
         ))),
     }
 }

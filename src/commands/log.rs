@@ -152,7 +152,11 @@ pub(super) fn run(args: &LogCommand, globals: Globals) -> Result<Exit, Failure> 
 
 fn read(path: &Path, anchor: Option<&Sha256Hex>) -> Result<Log, Failure> {
     let wrong = |e: &dyn std::fmt::Display| {
-        Failure::input(format!("error: {}: {}", shown(path), visible(&e.to_string())))
+        Failure::input(format!(
+            "error: {}: {}",
+            shown(path),
+            visible(&e.to_string())
+        ))
     };
     let file = File::open(path).map_err(|e| wrong(&e))?;
     if file.metadata().map_err(|e| wrong(&e))?.is_dir() {

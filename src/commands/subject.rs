@@ -96,19 +96,16 @@ impl SubjectArgs {
             globals.colour(out::stderr_is_terminal()),
         )?;
         let loaded = input::load(&self.inputs.paths(), &self.inputs.limits())?;
-        let report = check::judged(
-            command,
-            &loaded,
-            &self.inputs.targets(),
-            &trusted.policy,
-        );
+        let report = check::judged(command, &loaded, &self.inputs.targets(), &trusted.policy);
         let bundle = loaded.bundle.as_ref().ok_or_else(|| {
             Failure::input(
                 "error: expected the bundle JSON, found none: the plan alone says neither bundle nor target nor workspace\n  help: give it with --bundle, or a folder made by `collect`",
             )
         })?;
         let folder = self.folder();
-        let own = own.iter().fold(OwnFiles::default(), |files, path| files.file(path));
+        let own = own
+            .iter()
+            .fold(OwnFiles::default(), |files, path| files.file(path));
         let own = own_files(&self.inputs, own.folder(&folder, APPROVAL_FILES));
         let looked = look_at(&self.source, Some(bundle), &own)?;
         let facts = Facts {
@@ -250,8 +247,15 @@ pub(super) fn look_at(
         .collect();
     for (name, patterns) in &named {
         let globs = glob_set(patterns).map_err(|e| failure(&e))?;
-        if !found.source.artifacts.iter().any(|a| globs.is_match(&a.path)) {
-            unbound.push(format!("artifact {name}: no built file in the bundle's folder"));
+        if !found
+            .source
+            .artifacts
+            .iter()
+            .any(|a| globs.is_match(&a.path))
+        {
+            unbound.push(format!(
+                "artifact {name}: no built file in the bundle's folder"
+            ));
         }
     }
     Ok(Looked {

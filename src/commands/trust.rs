@@ -103,7 +103,10 @@ impl TrustArgs {
         let reference = self.reference(git.is_some(), strict)?;
         // One commit for everything, even if the branch moves meanwhile.
         let reference = match &git {
-            Some(git) => git.resolve(&reference).map_err(|e| failure(&e))?.to_string(),
+            Some(git) => git
+                .resolve(&reference)
+                .map_err(|e| failure(&e))?
+                .to_string(),
             None => reference,
         };
         let place = match &git {
@@ -116,7 +119,11 @@ impl TrustArgs {
             sha256: digest::policy(&policy),
             path: source.to_string(),
         };
-        must_be("--policy-sha256", self.policy_sha256.as_ref(), &bound.sha256)?;
+        must_be(
+            "--policy-sha256",
+            self.policy_sha256.as_ref(),
+            &bound.sha256,
+        )?;
         let ssh = policy
             .approval
             .as_ref()
@@ -137,7 +144,11 @@ impl TrustArgs {
     /// What would let somebody bend the judgement.
     fn refuse_switches(&self) -> Result<(), Failure> {
         for (flag, given, instead) in [
-            ("--level", !self.level.is_empty(), "change the policy on the trusted ref"),
+            (
+                "--level",
+                !self.level.is_empty(),
+                "change the policy on the trusted ref",
+            ),
             ("--now", self.now.is_some(), "set the machine's clock"),
         ] {
             if given {
@@ -188,7 +199,11 @@ impl TrustArgs {
         strict: Strictness,
     ) -> Result<Signers, Failure> {
         let wrong = |path: &str, e: &dyn std::fmt::Display| {
-            Failure::input(format!("error: {}: {}", visible(path), visible(&e.to_string())))
+            Failure::input(format!(
+                "error: {}: {}",
+                visible(path),
+                visible(&e.to_string())
+            ))
         };
         let needed = matches!(place, Place::Folder(_)) && strict == Strictness::Gate;
         let read = |flag: &str, path: &str, expected: Option<&Sha256Hex>| {
@@ -296,7 +311,8 @@ impl Place<'_> {
 /// Whether this runs in a CI system: there HEAD is what is under review.
 pub(super) fn is_ci() -> bool {
     let set = |name: &str| {
-        std::env::var(name).is_ok_and(|v| !matches!(v.to_ascii_lowercase().as_str(), "" | "0" | "false"))
+        std::env::var(name)
+            .is_ok_and(|v| !matches!(v.to_ascii_lowercase().as_str(), "" | "0" | "false"))
     };
     ["CI", "GITHUB_ACTIONS", "TF_BUILD"].into_iter().any(set)
 }

@@ -189,7 +189,10 @@ mod tests {
             ("ann@x", r#"Git { address: "ann@x" }"#),
             ("git:ann@x", r#"Git { address: "ann@x" }"#),
             ("rm-one", r#"Github { login: "rm-one", id: None }"#),
-            ("github:rm-one:1001", r#"Github { login: "rm-one", id: Some(1001) }"#),
+            (
+                "github:rm-one:1001",
+                r#"Github { login: "rm-one", id: Some(1001) }"#,
+            ),
             ("azure:aad.QUJD", r#"Azure { descriptor: "aad.QUJD" }"#),
             ("ssh:a@x", r#"Ssh { principal: "a@x", key: "" }"#),
         ] {
@@ -204,7 +207,13 @@ mod tests {
     fn runs() {
         let run = ci_run("github:acme/orders:12:3").unwrap();
         assert_eq!((run.repository.as_str(), run.attempt), ("acme/orders", 3));
-        for wrong in ["", "github:acme/orders:12", "github:a:b:c", "gitlab:a:1:1", "github::1:1"] {
+        for wrong in [
+            "",
+            "github:acme/orders:12",
+            "github:a:b:c",
+            "gitlab:a:1:1",
+            "github::1:1",
+        ] {
             assert!(ci_run(wrong).is_err(), "{wrong}");
         }
     }

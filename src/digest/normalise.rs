@@ -156,7 +156,9 @@ mod tests {
             without_build_number(&at("lib-1.2.3+1741091696780123321-py3-none-any.whl")).as_deref(),
             Some("/Workspace/b/artifacts/.internal/lib-1.2.3+\0-py3-none-any.whl")
         );
-        assert!(without_build_number(&at("lib-1.2.3+1741091696780123321-1-py3-none-any.whl")).is_some());
+        assert!(
+            without_build_number(&at("lib-1.2.3+1741091696780123321-1-py3-none-any.whl")).is_some()
+        );
         for other in [
             at("lib-1.2.3-py3-none-any.whl"),
             at("lib-1.2.3+174109169678012332-py3-none-any.whl"),

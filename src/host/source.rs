@@ -523,7 +523,11 @@ fn artifacts(
 pub fn glob_set(patterns: &[impl AsRef<str>]) -> Result<GlobSet, SourceError> {
     let mut builder = GlobSetBuilder::new();
     for pattern in patterns {
-        builder.add(GlobBuilder::new(pattern.as_ref()).literal_separator(true).build()?);
+        builder.add(
+            GlobBuilder::new(pattern.as_ref())
+                .literal_separator(true)
+                .build()?,
+        );
     }
     Ok(builder.build()?)
 }

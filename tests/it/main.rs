@@ -2,10 +2,13 @@
 #![cfg(test)]
 
 mod approval_openssh;
+mod digest;
 mod documented;
 mod fake_workspace;
+mod gate;
 mod loader;
 mod remote;
 mod scenarios;
 mod source;
 mod support;
+mod tampering;

@@ -34,7 +34,10 @@ pub(super) fn list(args: &SubjectArgs, globals: Globals) -> Result<Exit, Failure
     for file in &files {
         text.push_str(&format!("{}\n", visible(&file.name)));
         match &file.content {
-            Err(refusal) => text.push_str(&format!("  unreadable: {}\n", visible(&refusal.to_string()))),
+            Err(refusal) => text.push_str(&format!(
+                "  unreadable: {}\n",
+                visible(&refusal.to_string())
+            )),
             Ok(envelope) => {
                 let about = match envelope.statement().plan() {
                     Ok(digest) if *digest == plan => "this plan".to_owned(),
@@ -84,11 +87,13 @@ pub(super) fn show(path: &Path, globals: Globals) -> Result<Exit, Failure> {
             folder,
             clean,
             ..
-        } => format!(
-            "commit {commit}{}{}",
-            if folder.is_empty() { "" } else { ", folder " },
-            visible(folder)
-        ) + if *clean { ", clean" } else { ", with changes" },
+        } => {
+            format!(
+                "commit {commit}{}{}",
+                if folder.is_empty() { "" } else { ", folder " },
+                visible(folder)
+            ) + if *clean { ", clean" } else { ", with changes" }
+        }
         SourceTree::Manifest { sha256, files } => format!("manifest {sha256} of {files} files"),
     };
     let plan = statement.plan().map_err(|e| failure(&e))?;
@@ -102,10 +107,10 @@ pub(super) fn show(path: &Path, globals: Globals) -> Result<Exit, Failure> {
         ("root path", visible(&said.deployment.root_path)),
         (
             "lineage",
-            said.deployment.lineage.as_deref().map_or_else(
-                || "none: a first deploy".to_owned(),
-                visible,
-            ),
+            said.deployment
+                .lineage
+                .as_deref()
+                .map_or_else(|| "none: a first deploy".to_owned(), visible),
         ),
         (
             "serial",

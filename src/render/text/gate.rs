@@ -83,7 +83,11 @@ pub(super) fn authorize(page: &mut Page, report: &Report, body: &AuthorizeBody) 
         );
     }
     page.gap();
-    for check in body.checks.iter().filter(|c| body.explain || c.is_refused()) {
+    for check in body
+        .checks
+        .iter()
+        .filter(|c| body.explain || c.is_refused())
+    {
         one(page, check);
     }
     if body.explain || !body.authorized {
@@ -104,7 +108,11 @@ fn one(page: &mut Page, check: &Check) {
     };
     match check.result {
         CheckResult::Passed | CheckResult::NotReached => {
-            page.line(word, style, &format!("{}{about}: {}", check.check, check.found));
+            page.line(
+                word,
+                style,
+                &format!("{}{about}: {}", check.check, check.found),
+            );
         }
         CheckResult::Refused | CheckResult::NotCounted => {
             page.line(word, style, &format!("{}{about}", check.check));
