@@ -15,6 +15,8 @@
 //! - [`rules`]: the rule catalogue
 //! - [`policy_test`], [`replay`]: a policy tried on cases and on recorded plans
 //! - [`policy_init`]: a policy for a bundle, written from its bundle JSON
+//! - [`digest`]: plan, intent and policy digests
+//! - [`authorize`]: facts in, decision out
 //! - [`render`]: one output format a file
 //! - [`host`]: files, clock, programs: everything that touches the machine
 //! - `remote` (cargo feature `remote`): everything that touches the network
@@ -22,8 +24,10 @@
 
 pub mod approval;
 pub mod audit;
+pub mod authorize;
 pub mod bundle;
 pub mod commands;
+pub mod digest;
 pub mod effect;
 pub mod host;
 pub mod impact;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{Failure, check, policy_cmd, rules, show};
+use super::{Failure, approve, authorize, check, digest, log, policy_cmd, rules, show};
 use crate::json::{Limits, MAX_INPUT_BYTES};
 use crate::report::Exit;
 
@@ -13,7 +13,9 @@ Exit codes (of several the first of 2 > 6 > 1 > 4 > 3 > 0 wins):
     0  open: nothing stands against it
     1  closed by policy: a deny finding
     2  usage, or an input that cannot be read or judged
-    3  review needed: a person must approve exactly this plan
+    3  review needed, or an approval is missing: a person must approve exactly this plan
+    4  an approval is there but not valid for this; a tampered log
+    6  a remote system could not be reached, or a required proof could not be had
    70  a defect of bundlegate itself
   130  interrupted
 Output formats never change the exit code.";
@@ -42,6 +44,16 @@ enum Command {
     Check(Box<check::CheckArgs>),
     /// Show what a plan changes, from what to what, and what it can destroy
     Show(show::ShowArgs),
+    /// Print the digests of a plan: of its bytes, of its intent, of the policy and of the source
+    Digest(Box<digest::DigestArgs>),
+    /// Approve exactly this plan and this code
+    Approve(Box<approve::ApproveArgs>),
+    /// Reject exactly this plan: whoever approves it, it is not deployed
+    Reject(Box<approve::RejectArgs>),
+    /// May this exact plan be deployed now?
+    Authorize(Box<authorize::AuthorizeArgs>),
+    /// Read an audit log
+    Log(log::LogCommand),
     /// List the rules, or explain one
     Rules(rules::RulesArgs),
     /// Write a policy, check it, look at it, try it
@@ -148,6 +160,11 @@ impl Cli {
         match &self.command {
             Command::Check(args) => check::run(args, globals),
             Command::Show(args) => show::run(args, globals),
+            Command::Digest(args) => digest::run(args, globals),
+            Command::Approve(args) => approve::run(args, globals),
+            Command::Reject(args) => approve::reject(args, globals),
+            Command::Authorize(args) => authorize::run(args, globals),
+            Command::Log(args) => log::run(args, globals),
             Command::Rules(args) => rules::run(args, globals),
             Command::Policy(args) => policy_cmd::run(args, globals),
         }

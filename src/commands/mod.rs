@@ -1,13 +1,21 @@
 //! The command line: one file a command. Reads inputs, calls the core, renders.
 
+mod approve;
 mod args;
+mod authorize;
 mod check;
 mod ci;
+mod digest;
+mod key;
+mod log;
 mod outputs;
 mod policy;
 mod policy_cmd;
 mod rules;
 mod show;
+mod subject;
+mod trust;
+mod who;
 
 use std::process::ExitCode;
 

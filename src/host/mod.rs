@@ -10,3 +10,4 @@ pub mod recorded;
 pub mod source;
 pub mod ssh_keygen;
 pub mod sync;
+pub mod terminal;

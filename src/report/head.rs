@@ -145,6 +145,10 @@ pub enum Body {
     None,
     /// What `show` has to say.
     Show(Box<super::show::ShowBody>),
+    /// `digest`
+    Digest(super::DigestBody),
+    /// `authorize`, and `deploy` before it deploys
+    Authorize(super::AuthorizeBody),
 }
 
 impl Body {

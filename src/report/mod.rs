@@ -1,10 +1,14 @@
 //! The report in which every command ends: findings, the verdict, and a body for each command.
 
+mod authorize;
+mod digest;
 mod finding;
 mod head;
 pub mod show;
 mod verdict;
 
+pub use authorize::AuthorizeBody;
+pub use digest::{DigestBody, LeftOut};
 pub use finding::{Finding, Place, Status, WaiverNote, fingerprint};
 pub use head::{
     Body, Counts, Digests, InputDigest, NotRun, PlanHead, PolicyHead, Report, SCHEMA, json_schema,

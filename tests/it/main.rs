@@ -4,10 +4,13 @@
 mod approval_openssh;
 mod architecture;
 mod cli;
+mod digest;
 mod documented;
 mod fake_workspace;
+mod gate;
 mod loader;
 mod remote;
 mod scenarios;
 mod source;
 mod support;
+mod tampering;
