@@ -13,6 +13,7 @@
 //! - [`audit`]: the log, a chain of lines
 //! - [`report`]: findings, verdict, the bodies of each command
 //! - [`rules`]: the rule catalogue
+//! - [`verify`]: what the workspace should hold, what it holds, the difference
 //! - [`render`]: one output format a file
 //! - [`host`]: files, clock, programs: everything that touches the machine
 //! - `remote` (cargo feature `remote`): everything that touches the network
@@ -36,3 +37,4 @@ pub mod report;
 pub mod rules;
 pub mod secret;
 pub mod text;
+pub mod verify;

@@ -5,6 +5,7 @@ mod check;
 mod outputs;
 mod policy;
 mod rules;
+mod verify;
 
 use std::process::ExitCode;
 

@@ -143,6 +143,8 @@ impl Counts {
 pub enum Body {
     /// `check` has nothing beyond its findings.
     None,
+    /// `verify`: expectation, observation, witness.
+    Verify(super::Verification),
 }
 
 impl Body {

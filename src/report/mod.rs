@@ -3,9 +3,11 @@
 mod finding;
 mod head;
 mod verdict;
+mod verify;
 
 pub use finding::{Finding, Place, Status, WaiverNote, fingerprint};
 pub use head::{
     Body, Counts, Digests, InputDigest, NotRun, PlanHead, PolicyHead, Report, SCHEMA, json_schema,
 };
 pub use verdict::{Exit, Verdict, sort, verdict};
+pub use verify::{Check, Outcome, Row, Silence, Tally, Verification, Witness};
