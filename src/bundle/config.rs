@@ -55,17 +55,6 @@ impl Bundle {
             .map(|v| read_locations(&v))
             .unwrap_or_default();
         let root = Value::Object(root);
-        let Some(target) = root
-            .at(&["bundle", "target"])
-            .and_then(Value::as_str)
-            .filter(|t| !t.is_empty())
-        else {
-            return Err(Error::new(
-                "expected a bundle JSON with bundle.target, found none",
-                HOW,
-            ));
-        };
-        let target = Box::from(target);
         for part in ["bundle", "workspace", "run_as", "permissions", "resources"] {
             if let Some(found) = root.get(part).and_then(unresolved) {
                 return Err(Error::new(
@@ -77,6 +66,17 @@ impl Bundle {
                 ));
             }
         }
+        let Some(target) = root
+            .at(&["bundle", "target"])
+            .and_then(Value::as_str)
+            .filter(|t| !t.is_empty())
+        else {
+            return Err(Error::new(
+                "expected a bundle JSON with bundle.target, found none: a failed `bundle validate` prints such a file, too",
+                HOW,
+            ));
+        };
+        let target = Box::from(target);
         if root
             .at(&["workspace", "current_user"])
             .is_none_or(Value::is_blank)

@@ -51,7 +51,7 @@ pub fn same(list: Option<&str>, a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (Some(Value::Object(x)), Some(Value::Object(y))) => {
             x.iter().all(|(k, v)| same(Some(k), Some(v), y.get(k)))
-                && y.iter().all(|(k, v)| x.get(k).is_some() || v.is_blank())
+                && y.iter().all(|(k, v)| x.get(k).is_some() || is_nothing(v))
         }
         (Some(Value::Array(x)), Some(Value::Array(y))) => {
             x.len() == y.len()
@@ -63,8 +63,16 @@ pub fn same(list: Option<&str>, a: Option<&Value>, b: Option<&Value>) -> bool {
                 }
         }
         (Some(x), Some(y)) => x == y || (x.is_blank() && y.is_blank()),
-        (Some(x), None) | (None, Some(x)) => x.is_blank(),
+        (Some(x), None) | (None, Some(x)) => is_nothing(x),
         (None, None) => true,
+    }
+}
+
+/// Whether a value says no more than its absence: blank, or an object of blank fields.
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.iter().all(|(_, v)| is_nothing(v)),
+        other => other.is_blank(),
     }
 }
 

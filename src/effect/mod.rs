@@ -6,6 +6,8 @@ mod container;
 mod diff;
 mod identity;
 mod reference;
+mod renamed;
+mod sent;
 
 pub use container::{Lost, Namespace, namespaces};
 pub use diff::{Difference, differences, item_identity, same};
@@ -13,6 +15,8 @@ pub use identity::{
     IDENTITY_TYPES, Kind, Principal, RunAs, is_person, looks_like_person, principal_of,
 };
 pub(crate) use reference::nodes;
+pub use renamed::Successor;
+pub use sent::indexed;
 
 use std::borrow::Cow;
 
@@ -237,6 +241,10 @@ impl<'a> World<'a> {
     /// Puts the inputs together.
     #[must_use]
     pub fn new(inputs: Inputs<'a>) -> Self {
+        // The state of another deployment, or of another day, says nothing about this plan (`state-mismatch` says so).
+        let state = inputs
+            .state
+            .filter(|s| s.lineage == inputs.plan.lineage && s.serial == inputs.plan.serial);
         let effects = inputs
             .plan
             .entries
@@ -244,7 +252,7 @@ impl<'a> World<'a> {
             .map(|entry| Effect {
                 entry,
                 config: inputs.bundle.and_then(|b| b.resource(&entry.key)),
-                deployed: inputs.state.and_then(|s| s.deployed(entry.key.full())),
+                deployed: state.and_then(|s| s.deployed(entry.key.full())),
             })
             .collect();
         Self { inputs, effects }

@@ -668,12 +668,12 @@ mod tests {
         insta::assert_snapshot!(message("{\"lineage\":\"x\",\"plan\":{}}"), @"1:2: expected plan_version 2 beside lineage, found none");
         insta::assert_snapshot!(message("{\"bundle\":{},\"resources\":{}}"), @"1:1: expected a plan, found the JSON of `databricks bundle validate` or `databricks bundle summary`");
         insta::assert_snapshot!(message("[]"), @"1:1: expected a plan (an object), found an array");
-        insta::assert_snapshot!(entry("null"), @"1:47: expected an entry (an object), found null; the Databricks CLI would crash");
-        insta::assert_snapshot!(entry("{\"action\":\"Delete\"}"), @r#"1:57: expected an action (skip, resize, update, update_id, create, recreate, delete), found "Delete"; the Databricks CLI would start and fail half-way"#);
-        insta::assert_snapshot!(entry("{\"action\":\"skip\",\"note\":1}"), @r#"1:64: expected only known fields in an entry, found "note" (the nearest known one is node)"#);
-        insta::assert_snapshot!(entry("{\"action\":\"skip\",\"depends_on\":[{\"node\":\"resources.jobs.a\"}]}"), @r#"1:77: expected an order without a circle in depends_on, found "resources.jobs.a"; the Databricks CLI would hang for ever"#);
-        insta::assert_snapshot!(entry("{\"action\":\"skip\",\"depends_on\":[{\"node\":\"resources.jobs.b\"}]}"), @r#"1:78: expected depends_on to name an entry of this plan, found "resources.jobs.b""#);
-        insta::assert_snapshot!(entry("{\"action\":\"create\",\"new_state\":{\"value\":{\"Name\":\"x\"}}}"), @r#"1:88: expected field names of new_state in lower snake case, found "Name"; the Databricks CLI folds names and may take it for another field"#);
+        insta::assert_snapshot!(entry("null"), @r#"1:46: expected an entry (an object), found null; the Databricks CLI would crash"#);
+        insta::assert_snapshot!(entry("{\"action\":\"Delete\"}"), @r#"1:56: expected an action (skip, resize, update, update_id, create, recreate, delete), found "Delete"; the Databricks CLI would start and fail half-way"#);
+        insta::assert_snapshot!(entry("{\"action\":\"skip\",\"note\":1}"), @r#"1:63: expected only known fields in an entry, found "note""#);
+        insta::assert_snapshot!(entry("{\"action\":\"skip\",\"depends_on\":[{\"node\":\"resources.jobs.a\"}]}"), @r#"1:76: expected an order without a circle in depends_on, found "resources.jobs.a"; the Databricks CLI would hang for ever"#);
+        insta::assert_snapshot!(entry("{\"action\":\"skip\",\"depends_on\":[{\"node\":\"resources.jobs.b\"}]}"), @r#"1:77: expected depends_on to name an entry of this plan, found "resources.jobs.b""#);
+        insta::assert_snapshot!(entry("{\"action\":\"create\",\"new_state\":{\"value\":{\"Name\":\"x\"}}}"), @r#"1:87: expected field names of new_state in lower snake case, found "Name"; the Databricks CLI folds names and may take it for another field"#);
     }
 
     #[test]

@@ -1,31 +1,124 @@
-//! TEMP
+//! One output format a file. A renderer is a pure function of the [`Report`]: it never judges, and what a plan says reaches
+//! an output only through [`escape`].
+
+pub mod escape;
+mod json;
+#[cfg(test)]
+mod sample;
+mod text;
+mod words;
+mod wrap;
+
+use std::fmt;
+use std::str::FromStr;
+
 use crate::report::Report;
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+use crate::text::{nearest, quoted};
+
+/// An output format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Format {
+    /// For a terminal or a log.
     Text,
+    /// The report itself; stable, with a schema (`docs/report.schema.json`).
     Json,
 }
-impl std::str::FromStr for Format {
-    type Err = String;
-    fn from_str(s: &str) -> Result<Self, String> {
-        match s {
-            "text" => Ok(Format::Text),
-            "json" => Ok(Format::Json),
-            "markdown" | "html" | "sarif" | "junit" | "github" | "azure" => Ok(Format::Json),
-            _ => Err(format!("no {s}")),
+
+impl Format {
+    /// All formats.
+    pub const ALL: &'static [Format] = &[Format::Text, Format::Json];
+
+    /// The name on the command line.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Format::Text => "text",
+            Format::Json => "json",
         }
     }
 }
-impl std::fmt::Display for Format {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{self:?}")
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
     }
 }
+
+/// A name that is no format's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected a format ({}), found {}{}", Format::names(), quoted(.found), Format::did_you_mean(.found))]
+pub struct UnknownFormat {
+    found: String,
+}
+
+impl Format {
+    fn names() -> String {
+        let names: Vec<&str> = Self::ALL.iter().map(|f| f.as_str()).collect();
+        names.join(", ")
+    }
+
+    fn did_you_mean(found: &str) -> String {
+        nearest(found, Self::ALL.iter().map(|f| f.as_str()))
+            .map_or_else(String::new, |n| format!("; did you mean {n}?"))
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|f| f.as_str() == name)
+            .ok_or_else(|| UnknownFormat {
+                found: name.to_owned(),
+            })
+    }
+}
+
+/// How a report is shown. Only [`Format::Text`] reads it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
+    /// Whether the output may hold colours (ANSI sequences).
     pub colour: bool,
+    /// Columns of the terminal; none: [`DEFAULT_WIDTH`].
     pub width: Option<usize>,
+    /// Whether values, fingerprints, digests and each standing weakness are written out.
     pub verbose: bool,
 }
-pub fn render(_f: Format, r: &Report, _o: &Options) -> String {
-    serde_json::to_string_pretty(r).unwrap_or_default() + "\n"
+
+/// Columns where nobody says how many there are.
+pub const DEFAULT_WIDTH: usize = 100;
+
+/// The report in this format. Ends with a newline.
+#[must_use]
+pub fn render(format: Format, report: &Report, options: &Options) -> String {
+    match format {
+        Format::Text => text::render(report, options),
+        Format::Json => json::render(report),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_by_name() {
+        for f in Format::ALL {
+            assert_eq!(f.as_str().parse(), Ok(*f));
+        }
+        assert_eq!(
+            "jsn".parse::<Format>().unwrap_err().to_string(),
+            "expected a format (text, json), found \"jsn\"; did you mean json?"
+        );
+        assert!(
+            !"wombat"
+                .parse::<Format>()
+                .unwrap_err()
+                .to_string()
+                .contains("mean")
+        );
+    }
 }

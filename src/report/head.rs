@@ -158,5 +158,9 @@ impl Body {
 /// The JSON Schema of a report.
 #[must_use]
 pub fn json_schema() -> serde_json::Value {
-    schemars::schema_for!(Report).to_value()
+    schemars::generate::SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<Report>()
+        .to_value()
 }

@@ -4,12 +4,13 @@ mod edits;
 mod runs;
 
 pub(super) use edits::{FieldReset, RemoteEdit};
-pub(super) use runs::StartsRuns;
+pub(super) use runs::{Runs, StartsRuns, runs, trigger_runs};
 
+use super::state::with_register;
 use super::{Context, Doc, Family, Found, Need, Rule, fires, quiet, unknown};
-use crate::effect::Effect;
+use crate::effect::{Effect, Successor};
 use crate::impact;
-use crate::plan::{Action, FieldPath, ResourceKey};
+use crate::plan::{Action, FieldPath};
 use crate::text::quoted;
 
 /// The name that the workspace knows, for messages.
@@ -61,7 +62,8 @@ rule!(
                 e,
                 format!("The {}{} is deleted.", singular(e.kind()), called(cx, e)),
             );
-            out.push(found.impact(impact::of(e.kind()).text));
+            let impact = impact::of(e.kind()).text;
+            out.push(found.impact(with_register(impact, cx.policy, e.key().resource())));
         }
     }
 );
@@ -111,12 +113,12 @@ rule!(
                     quoted(&lost.namespace.full_name())
                 ),
             );
-            let text = if lost.kind == "pipelines" {
+            let impact = if lost.kind == "pipelines" {
                 "The tables that the pipeline publishes there are dropped with the schema; the pipeline itself stays and fails."
             } else {
                 impact::of(&lost.kind).text
             };
-            out.push(found.impact(text));
+            out.push(found.impact(with_register(impact, cx.policy, &lost.resource)));
         }
         for e in cx.world.placeless() {
             out.push(Found::on(e, "A schema or catalog is deleted or recreated, and it cannot be told whether this lives in it.").done().unknown());
@@ -175,7 +177,8 @@ rule!(
                     .new(change.new.as_ref())
                     .remote(change.remote.as_ref());
             }
-            out.push(found.impact(impact::recreated(e.kind())));
+            let impact = impact::recreated(e.kind());
+            out.push(found.impact(with_register(&impact, cx.policy, e.key().resource())));
         }
     }
 );
@@ -280,35 +283,20 @@ rule!(
         ],
     },
     |cx, out| {
-        let created: Vec<_> = cx
-            .world
-            .resources()
-            .filter(|e| e.action() == Action::Create)
-            .map(|e| (e, cx.world.name_after(e)))
-            .collect();
-        let by_name: std::collections::HashMap<(&str, &str), &ResourceKey> = created
-            .iter()
-            .filter_map(|(e, name)| Some(((e.kind(), name.as_ref().ok()?.as_deref()?), e.key())))
-            .collect();
-        for e in cx.world.resources().filter(|e| e.deletes()) {
-            let Some(name) = cx.world.remote_name(e) else {
-                continue;
-            };
-            if let Some(new_key) = by_name.get(&(e.kind(), name.as_str())) {
-                out.push(
-                Found::on(e, format!("It is deleted and made again under the key {}: the {} {} was renamed in the YAML only.", new_key.resource(), singular(e.kind()), quoted(&name)))
-                    .impact(impact::recreated(e.kind())),
-            );
-            } else if let Some((waiting, Err(text))) = created
-                .iter()
-                .find(|(c, name)| c.kind() == e.kind() && name.is_err())
-            {
-                let message = format!(
-                    "It cannot be told whether {} is its new key: that name waits for {}.",
-                    waiting.key().resource(),
-                    crate::text::visible(text)
-                );
-                out.push(Found::on(e, message).unknown());
+        for (e, name, successor) in cx.world.renamed_keys() {
+            match successor {
+                Successor::Is(new) => out.push(
+                    Found::on(e, format!("It is deleted and made again under the key {}: the {} {} was renamed in the YAML only.", new.key().resource(), singular(e.kind()), quoted(&name)))
+                        .impact(impact::recreated(e.kind())),
+                ),
+                Successor::Unknown(new, text) => {
+                    let message = format!(
+                        "It cannot be told whether {} is its new key: that name waits for {}.",
+                        new.key().resource(),
+                        crate::text::visible(&text)
+                    );
+                    out.push(Found::on(e, message).unknown());
+                }
             }
         }
     }

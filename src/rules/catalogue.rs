@@ -1,7 +1,7 @@
 //! The one explicit list of rules.
 
 use super::Rule;
-use super::{actions, identity, integrity, state};
+use super::{access, actions, configuration, identity, integrity, state};
 
 /// Every rule, by family in the order of the documentation.
 pub static RULES: &[&dyn Rule] = &[
@@ -33,12 +33,16 @@ pub static RULES: &[&dyn Rule] = &[
     &actions::RemoteEdit,
     &actions::FieldReset,
     &state::PipelineTables,
+    &state::CascadeUnset,
     &state::CascadeArmed,
+    &state::PreventDestroyMissing,
+    &state::PreventDestroyBlocks,
     &state::PurgeArmed,
     &state::DatasetMove,
     &state::FullRefresh,
     &state::DropInactiveTables,
     &state::GuardRemoved,
+    &state::UnregisteredState,
     &identity::RunAsChange,
     &identity::RunAsDrift,
     &identity::RunAsUnexpected,
@@ -49,6 +53,19 @@ pub static RULES: &[&dyn Rule] = &[
     &identity::RunAsGroupCli,
     &identity::Owner,
     &identity::CreatorPerson,
+    &access::PermissionBroadened,
+    &access::PermissionRemoved,
+    &access::GrantBroadened,
+    &access::GrantRemoved,
+    &access::SharedRootPath,
+    &access::PersonalRootPath,
+    &configuration::ProductionMode,
+    &configuration::DevelopmentPipeline,
+    &configuration::PreviewChannel,
+    &configuration::GitBranch,
+    &configuration::MaintenanceWindow,
+    &configuration::UnpausedOutsideProduction,
+    &configuration::Unlocked,
 ];
 
 /// The rule of this id.

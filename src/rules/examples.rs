@@ -54,7 +54,17 @@ const NEVER_UNKNOWN: &[(&[&str], &str)] = &[
         &["field-reset", "run-as-removed"],
         "a field that waits for a reference is set",
     ),
+    (&["unregistered-state"], "reads the policy"),
     (&["creator-person"], "reads what the workspace holds"),
+    (
+        &[
+            "prevent-destroy-missing",
+            "prevent-destroy-blocks",
+            "production-mode",
+            "unlocked",
+        ],
+        "reads the bundle JSON, which holds no reference there",
+    ),
 ];
 
 fn members(text: &str) -> Map<String, Value> {

@@ -7,7 +7,7 @@ mod target;
 
 pub(super) use inconsistent::InconsistentPlan;
 pub(super) use mismatch::BundleMismatch;
-pub(super) use secrets::{PlaintextSecret, RedactedValue};
+pub(super) use secrets::{PlaintextSecret, RedactedValue, texts};
 pub(super) use target::WrongTarget;
 
 use semver::Version;
@@ -427,7 +427,7 @@ rule!(ArtifactWipe, Doc {
 fn internal_artifact(value: &Value, path: &mut FieldPath) -> Option<(FieldPath, String)> {
     fn walk(value: &Value, inside: bool, path: &mut FieldPath) -> Option<(FieldPath, String)> {
         match value {
-            Value::String(s) if inside && s.contains("/artifacts/.internal/") => {
+            Value::String(s) if inside && s.contains("/.internal/") => {
                 let name = s.rsplit('/').next().unwrap_or(s);
                 Some((path.clone(), name.to_owned()))
             }

@@ -16,8 +16,10 @@ macro_rules! rule {
     };
 }
 
+mod access;
 mod actions;
 mod catalogue;
+mod configuration;
 pub mod docs;
 mod engine;
 #[cfg(test)]

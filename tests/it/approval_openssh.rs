@@ -1,12 +1,6 @@
 //! Our reading of OpenSSH's formats against OpenSSH itself: what it signs we verify, what we export it verifies, and both agree
 //! on who may sign.
 
-#![expect(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    reason = "a helper that cannot do its work is a failed test"
-)]
-
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};

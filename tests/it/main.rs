@@ -1,6 +1,12 @@
 //! The integration tests: one binary, to keep linking short.
+#![cfg(test)]
 
 mod approval_openssh;
+mod cli;
+mod documented;
 mod fake_workspace;
+mod loader;
 mod remote;
+mod scenarios;
 mod source;
+mod support;

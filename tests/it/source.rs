@@ -1,10 +1,5 @@
 //! The source of a deploy against real repositories.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a helper that cannot do its work is a failed test"
-)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,8 +1,11 @@
 //! The policy as its users meet it: files in, answers or diagnostics out.
 
 mod diagnostics;
+mod docs;
 mod embedded;
+mod properties;
 mod resolve;
+mod schema;
 
 use std::collections::BTreeMap;
 use std::io;

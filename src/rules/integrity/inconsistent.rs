@@ -1,6 +1,6 @@
 //! `inconsistent-plan`: an entry's two accounts differ. The CLI sends `new_state`; a plan that describes less than it sends is a lie.
 
-use crate::effect::{Effect, World, differences, lookup, nodes, same};
+use crate::effect::{Effect, World, differences, indexed, nodes, same};
 use crate::json::Value;
 use crate::plan::{Action, Change, Engine, FieldPath, Segment};
 use crate::secret::REDACTED;
@@ -131,7 +131,7 @@ fn check(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
             .filter(|c| c.as_object().is_some())
         {
             for d in differences(deployed, sent) {
-                let path = unrooted(e, d.path);
+                let path = e.unrooted(d.path);
                 if !is_named(e, &path) && !e.is_open(&path) {
                     faults.push((
                         path.clone(),
@@ -175,7 +175,7 @@ fn changes_against_sent(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
         if new.as_str() == Some(REDACTED) || e.is_open(path) || e.is_open(&indexed(sent, path)) {
             continue;
         }
-        let here = sent_at(e, sent, path);
+        let here = e.sent_at(path);
         let redacted = holds_redacted(new);
         if !same(path.last_field(), Some(new), here) && !redacted {
             faults.push((
@@ -200,8 +200,8 @@ fn sent_against_remote(
         return;
     }
     for d in differences(remote, sent) {
-        let path = unrooted(e, d.path);
-        if e.is_open(&path) || never_returned(e, &path, d.from) {
+        let path = e.unrooted(d.path);
+        if e.is_open(&path) || e.never_returned(&path, d.from) {
             continue;
         }
         let covering: Vec<&Change> = e
@@ -218,7 +218,7 @@ fn sent_against_remote(
                     .entry
                     .changes
                     .iter()
-                    .any(|(p, _)| p.covers(&path) || lookup_path(e, p).covers(&path));
+                    .any(|(p, _)| p.covers(&path) || e.unrooted(p.clone()).covers(&path));
                 item && !above
             }
             // A list whose items have no identity: what is gone from it counts like what is new in it.
@@ -236,34 +236,6 @@ fn sent_against_remote(
     }
 }
 
-/// Fields that the workspace takes and never returns (Databricks REST API; `run_as` of a pipeline stands in `run_as_user_name` only).
-const INPUT_ONLY: &[(&str, &str)] = &[
-    ("pipelines", "run_as"),
-    ("pipelines", "cascade_on_destroy"),
-    ("pipelines", "allow_duplicate_names"),
-    ("pipelines", "dry_run"),
-    ("jobs", "run_as"),
-    ("alerts", "run_as"),
-    ("apps", "run_as"),
-    ("*", "purge_on_delete"),
-    ("*", "cascade_on_destroy"),
-    ("*", "lifecycle"),
-];
-
-fn never_returned(e: &Effect<'_>, path: &FieldPath, from: Option<&Value>) -> bool {
-    from.is_none_or(Value::is_blank)
-        && INPUT_ONLY
-            .iter()
-            .any(|(kind, field)| (*kind == "*" || *kind == e.kind()) && path.starts_with(&[field]))
-        && e.remote()
-            .and_then(|r| {
-                path.segments()
-                    .first()
-                    .and_then(|s| lookup(r, std::slice::from_ref(s)))
-            })
-            .is_none_or(Value::is_blank)
-}
-
 fn is_named(e: &Effect<'_>, path: &FieldPath) -> bool {
     e.entry.changes.iter().any(|(p, _)| names(e, p, path))
 }
@@ -271,57 +243,11 @@ fn is_named(e: &Effect<'_>, path: &FieldPath) -> bool {
 /// Whether the path of a change names this field: at, above or below it, by identity or by index.
 fn names(e: &Effect<'_>, change: &FieldPath, path: &FieldPath) -> bool {
     change.overlaps(path) || {
-        let change = lookup_path(e, change);
+        let change = e.unrooted(change.clone());
         change.overlaps(path)
             || e.sent()
                 .is_some_and(|sent| indexed(sent, &change).overlaps(&indexed(sent, path)))
     }
-}
-
-fn lookup_path(e: &Effect<'_>, path: &FieldPath) -> FieldPath {
-    unrooted(e, path.clone())
-}
-
-/// Paths of permissions and grants start in the list itself: takes `__embed__` or `acls` off.
-fn unrooted(e: &Effect<'_>, path: FieldPath) -> FieldPath {
-    match path.segments() {
-        [Segment::Field(f), rest @ ..]
-            if !e.is_resource() && matches!(&**f, "__embed__" | "acls") =>
-        {
-            FieldPath::from(rest.to_vec())
-        }
-        _ => path,
-    }
-}
-
-/// What is sent at the path of a change.
-fn sent_at<'v>(e: &Effect<'_>, sent: &'v Value, path: &FieldPath) -> Option<&'v Value> {
-    let in_list = !e.is_resource() && !matches!(path.segments().first(), Some(Segment::Field(_)));
-    if !in_list {
-        return lookup(sent, path.segments());
-    }
-    let list = sent.get("__embed__").or_else(|| sent.get("acls"))?;
-    lookup(list, path.segments())
-}
-
-/// The path with items by index, as `vars` writes them.
-fn indexed(value: &Value, path: &FieldPath) -> FieldPath {
-    let mut here = Some(value);
-    let segments = path.segments().iter().map(|segment| {
-        let found = match (segment, here) {
-            (Segment::Item(field, id), Some(v)) => {
-                let at = v.as_array().and_then(|a| {
-                    a.iter()
-                        .position(|i| i.get(field).and_then(Value::as_str) == Some(id))
-                });
-                at.map_or_else(|| segment.clone(), Segment::Index)
-            }
-            _ => segment.clone(),
-        };
-        here = here.and_then(|v| lookup(v, std::slice::from_ref(&found)));
-        found
-    });
-    FieldPath::from(segments.collect::<Vec<_>>())
 }
 
 /// Whether the CLI has put [`REDACTED`] anywhere in it.

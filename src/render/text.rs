@@ -1,0 +1,318 @@
+//! For a terminal or a log: one screen, the most dangerous first.
+
+use std::collections::HashMap;
+
+use anstyle::{AnsiColor, Effects, Style};
+
+use super::wrap::wrap;
+use super::{DEFAULT_WIDTH, Options, escape, words};
+use crate::policy::Level;
+use crate::report::{Finding, Report, Status, Verdict};
+
+/// Narrower than this nothing can be read.
+const MIN_WIDTH: usize = 20;
+
+pub(super) fn render(report: &Report, options: &Options) -> String {
+    let mut page = Page {
+        out: String::new(),
+        width: options.width.unwrap_or(DEFAULT_WIDTH).max(MIN_WIDTH),
+        colour: options.colour,
+    };
+    head(&mut page, report);
+    findings(&mut page, report, options.verbose);
+    foot(&mut page, report, options.verbose);
+    escape::log(&page.out)
+}
+
+/// The page as it grows. Everything foreign comes in through [`Page::line`], which escapes it.
+pub(super) struct Page {
+    out: String,
+    width: usize,
+    colour: bool,
+}
+
+impl Page {
+    /// One logical line: `first` (our own text) in `style`, then foreign text made visible and wrapped.
+    pub(super) fn line(&mut self, first: &str, style: Style, text: &str) {
+        let text = escape::terminal(text);
+        let indent = first.len() - first.trim_start().len();
+        let rest = " ".repeat(indent + 2);
+        if self.colour && !first.trim().is_empty() {
+            let mut body = String::new();
+            wrap(&mut body, &text, self.width, first, &rest);
+            let painted = format!("{style}{}{style:#}", first.trim_end());
+            let tail = body.get(first.trim_end().len()..).unwrap_or_default();
+            self.out.push_str(&painted);
+            self.out.push_str(tail);
+        } else {
+            wrap(&mut self.out, &text, self.width, first, &rest);
+        }
+    }
+
+    /// An empty line.
+    pub(super) fn gap(&mut self) {
+        self.out.push('\n');
+    }
+}
+
+/// The style of a level.
+fn style_of(level: Level) -> Style {
+    match level {
+        Level::Deny => AnsiColor::Red.on_default().effects(Effects::BOLD),
+        Level::Review => AnsiColor::Yellow.on_default().effects(Effects::BOLD),
+        Level::Warn => AnsiColor::Cyan.on_default(),
+        Level::Note | Level::Off => Style::new().effects(Effects::DIMMED),
+    }
+}
+
+const PLAIN: Style = Style::new();
+const DIM: Style = Style::new().effects(Effects::DIMMED);
+
+fn head(page: &mut Page, report: &Report) {
+    let style = match (words::is_judged(report), report.verdict) {
+        (false, _) => Style::new().effects(Effects::BOLD),
+        (_, Verdict::Closed) => style_of(Level::Deny),
+        (_, Verdict::Review) => style_of(Level::Review),
+        (_, Verdict::Open) => AnsiColor::Green.on_default().effects(Effects::BOLD),
+    };
+    page.line(
+        &format!("{}: ", words::verdict_word(report)),
+        style,
+        &words::verdict(report),
+    );
+    let next = words::next(report);
+    if !next.is_empty() {
+        page.line("  ", PLAIN, next);
+    }
+    page.gap();
+    page.line(
+        "plan    ",
+        DIM,
+        &format!("{} ({})", report.plan.path, words::plan_facts(report)),
+    );
+    page.line(
+        "target  ",
+        DIM,
+        report.target.as_deref().unwrap_or("not known"),
+    );
+    if let Some(policy) = &report.policy {
+        page.line(
+            "policy  ",
+            DIM,
+            &format!(
+                "{} (sha256 {})",
+                policy.source,
+                words::short(&policy.sha256)
+            ),
+        );
+    }
+    page.line("does    ", DIM, &words::counts(&report.summary));
+}
+
+fn findings(page: &mut Page, report: &Report, verbose: bool) {
+    let parts = words::parts(report);
+    // Why and what to do are said once; a later finding of the same kind names the one that says it.
+    let mut told: HashMap<(&str, &str, &str), &str> = HashMap::new();
+    for f in &parts.single {
+        page.gap();
+        finding(page, f, &mut told, verbose);
+    }
+    if parts.standing.is_empty() {
+        return;
+    }
+    page.gap();
+    page.line(
+        "standing weaknesses: ",
+        Style::new().effects(Effects::BOLD),
+        "this plan leaves them as they are",
+    );
+    if verbose {
+        for f in report
+            .findings
+            .iter()
+            .filter(|f| f.standing && f.level < Level::Review && f.status != Status::Waived)
+        {
+            page.gap();
+            finding(page, f, &mut told, true);
+        }
+        return;
+    }
+    for group in &parts.standing {
+        let first = format!("  {} ", group.level);
+        page.line(
+            &first,
+            style_of(group.level),
+            &format!("{}: {}", group.rule, group.resources.join(", ")),
+        );
+    }
+}
+
+fn finding<'r>(
+    page: &mut Page,
+    f: &'r Finding,
+    told: &mut HashMap<(&'r str, &'r str, &'r str), &'r str>,
+    verbose: bool,
+) {
+    let mut title = format!("{}  {}", f.rule, words::subject(f));
+    match f.status {
+        Status::Fired => {}
+        Status::Unknown => title.push_str("  (cannot tell)"),
+        Status::Waived => title.push_str(&format!("  ({})", f.level)),
+    }
+    if let Some(place) = words::place(f) {
+        title.push_str(&format!("  ({place})"));
+    }
+    if f.status == Status::Waived {
+        page.line("waived ", DIM, &title);
+    } else {
+        page.line(&format!("{} ", f.level), style_of(f.level), &title);
+    }
+    page.line("  ", PLAIN, &f.message);
+    if let Some(waiver) = words::waiver(f) {
+        page.line("  waived by: ", DIM, &waiver);
+    }
+    let subject = words::subject(f);
+    match told.get(&(f.rule.as_str(), f.impact.as_str(), f.remedy.as_str())) {
+        Some(other) if !verbose && *other != subject => {
+            page.line("  why, do: ", DIM, &format!("as for {other}"));
+        }
+        Some(_) if !verbose => {}
+        _ => {
+            page.line("  why: ", DIM, &f.impact);
+            page.line("  do:  ", DIM, &f.remedy);
+            told.insert((&f.rule, &f.impact, &f.remedy), subject);
+        }
+    }
+    if verbose {
+        for (label, value) in [
+            ("  last deploy: ", &f.old),
+            ("  this deploy: ", &f.new),
+            ("  workspace:   ", &f.remote),
+        ] {
+            if let Some(value) = value {
+                page.line(label, DIM, &words::value(value));
+            }
+        }
+        if let Some(path) = &f.path {
+            page.line("  field: ", DIM, path);
+        }
+        page.line("  fingerprint: ", DIM, &f.fingerprint);
+    }
+}
+
+fn foot(page: &mut Page, report: &Report, verbose: bool) {
+    if let Some(text) = words::not_run(&report.not_run) {
+        page.gap();
+        page.line("did not run: ", DIM, &text);
+    }
+    if verbose {
+        page.gap();
+        for (name, digest) in &report.inputs {
+            page.line("input ", DIM, &format!("{name} sha256 {digest}"));
+        }
+        if let Some(intent) = &report.plan.intent {
+            page.line("intent ", DIM, intent);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+    use unicode_width::UnicodeWidthStr as _;
+
+    #[test]
+    fn one_screen() {
+        insta::assert_snapshot!(render(&sample::report(), &Options::default()), @r#"
+closed: 2 findings forbid this deploy, 1 more needs a review
+  No approval lifts a deny: change what those findings name, and plan again.
+
+plan    plan.json (CLI 1.13.0, serial 7, sha256 0123456789ab)
+target  prod
+policy  production (sha256 fedcba987654)
+does    1 delete, 2 update, 1 skip
+
+deny destroy  schemas.orders  (databricks.yml:12:5)
+  The plan deletes it.
+  why: All its data goes.
+  do:  Keep it in the bundle.
+
+deny destroy  volumes.raw
+  The plan deletes it.
+  why, do: as for schemas.orders
+
+review run-as-change  jobs.nightly  (cannot tell)
+  Whether the identity changes waits for ${resources.apps.a.id}.
+  why: All its data goes.
+  do:  Keep it in the bundle.
+
+waived recreate  catalogs.main  (review)
+  The plan deletes it and makes it again.
+  waived by: platform until 2027-01-31 (cli issue 4625, DATA-7)
+  why: All its data goes.
+  do:  Keep it in the bundle.
+
+standing weaknesses: this plan leaves them as they are
+  warn cascade-unset: pipelines.clicks, pipelines.orders
+
+did not run: missing-remote (give --state)
+"#);
+    }
+
+    #[test]
+    fn verbose_says_everything() {
+        let options = Options {
+            verbose: true,
+            ..Options::default()
+        };
+        insta::assert_snapshot!(render(&sample::with(vec![sample::finding(Level::Review, "recreate", Some("jobs.a"), "It is made again.")]), &options), @r#"
+review: 1 finding needs a person's approval of exactly this plan
+  Change what the findings name and plan again, or have exactly this plan approved.
+
+plan    plan.json (CLI 1.13.0, serial 7, sha256 0123456789ab)
+target  prod
+policy  production (sha256 fedcba987654)
+does    1 delete, 2 update, 1 skip
+
+review recreate  jobs.a
+  It is made again.
+  why: All its data goes.
+  do:  Keep it in the bundle.
+  fingerprint: 392a2d9265fd2e3f3081f66afaf8dc55bbebc4b0a740946847863f8e1a583801
+
+did not run: missing-remote (give --state)
+
+input plan sha256 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+"#);
+    }
+
+    #[test]
+    fn colour_only_when_asked_and_only_around_our_own_words() {
+        let plain = render(&sample::report(), &Options::default());
+        assert!(!plain.contains('\u{1b}'));
+        let coloured = render(
+            &sample::report(),
+            &Options {
+                colour: true,
+                ..Options::default()
+            },
+        );
+        assert_eq!(anstream::adapter::strip_str(&coloured).to_string(), plain);
+        assert_ne!(coloured, plain);
+    }
+
+    #[test]
+    fn twenty_columns() {
+        for width in [0, 1, 20] {
+            let text = render(
+                &sample::report(),
+                &Options {
+                    width: Some(width),
+                    ..Options::default()
+                },
+            );
+            assert!(text.lines().all(|l| l.width() <= 24), "{text}");
+        }
+    }
+}
