@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+#[cfg(feature = "remote")]
+use super::collect;
 use super::{Failure, check, rules, verify};
 use crate::json::{Limits, MAX_INPUT_BYTES};
 use crate::report::Exit;
@@ -40,6 +42,9 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Collect plan, bundle JSON, state and warnings of a target in one folder
+    #[cfg(feature = "remote")]
+    Collect(collect::CollectArgs),
     /// Judge a plan against a policy
     Check(check::CheckArgs),
     /// After a deploy: does the workspace hold what was approved?
@@ -168,6 +173,8 @@ impl Cli {
             color: self.color,
         };
         match &self.command {
+            #[cfg(feature = "remote")]
+            Command::Collect(args) => collect::run(args, globals),
             Command::Check(args) => check::run(args, globals),
             Command::Verify(args) => verify::run(args, globals),
             Command::Rules(args) => rules::run(args, globals),

@@ -2,10 +2,18 @@
 
 mod args;
 mod check;
+#[cfg(feature = "remote")]
+mod cli_args;
+#[cfg(feature = "remote")]
+mod collect;
 mod outputs;
 mod policy;
+#[cfg(feature = "remote")]
+mod progress;
 mod rules;
 mod verify;
+#[cfg(feature = "remote")]
+mod witnesses;
 
 use std::process::ExitCode;
 

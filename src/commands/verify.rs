@@ -15,9 +15,9 @@ use crate::input::{self, Loaded};
 use crate::json::Limits;
 use crate::plan::{self, Engine, Plan};
 use crate::policy::Policy;
-use crate::report::{Body, Counts, Exit, Report, SCHEMA, Silence, Verdict, Verification, Witness};
+use crate::report::{Body, Counts, Exit, Report, SCHEMA, Verdict, Verification};
 use crate::text::visible;
-use crate::verify::{Mode, Observation, compare, expect, from_plan};
+use crate::verify::Mode;
 
 /// After a deploy: does the workspace hold what was approved?
 #[derive(Debug, Args)]
@@ -45,6 +45,9 @@ pub(super) struct VerifyArgs {
     /// No deploy: does the target still run as its bundle says?
     #[arg(long, requires = "bundle", conflicts_with = "plan")]
     drift: bool,
+    #[cfg(feature = "remote")]
+    #[command(flatten)]
+    cli: super::cli_args::CliArgs,
     /// Output: text, json or another format, to standard output or to a file; repeatable
     #[arg(short, long, value_name = "FORMAT[=FILE]")]
     output: Vec<String>,
@@ -72,56 +75,215 @@ pub(super) fn run(args: &VerifyArgs, globals: Globals) -> Result<Exit, Failure> 
         .as_ref()
         .map(|path| read_after(path, &limits))
         .transpose()?;
-    // A drift is judged by a plan of now: it is its own witness.
-    let (mode, plan) = match (&args.plan, &args.after_plan) {
-        (Some(plan), _) => (Mode::Deployed, plan),
-        (None, Some(now)) => (Mode::Drift, now),
-        (None, None) => {
-            return Err(Failure::input(
-                "error: --drift: expected a plan of now, found none; give --after-plan FILE",
-            ));
-        }
+    let targets = targets(args.beside.target.as_deref());
+    let (mode, loaded) = match (&args.plan, &args.after_plan) {
+        (Some(plan), _) => (
+            Mode::Deployed,
+            input::load(&args.beside.paths(plan.clone()), &limits)?,
+        ),
+        // A drift is judged by a plan of now: it is its own witness.
+        (None, Some(now)) => (
+            Mode::Drift,
+            input::load(&args.beside.paths(now.clone()), &limits)?,
+        ),
+        (None, None) => (Mode::Drift, plan_of_now(args, &limits, &targets)?),
     };
-    let loaded = input::load(&args.beside.paths(plan.clone()), &limits)?;
     if loaded.plan.engine == Engine::Terraform {
         return Err(Failure::input(
             "error: expected a plan of the direct engine, found one of the Terraform engine: it says only which actions there are, so there is nothing to compare the workspace with",
         ));
     }
-    let targets = targets(args.beside.target.as_deref());
+    let after = match mode {
+        Mode::Drift if args.after_plan.is_none() => {
+            (args.witness != WitnessChoice::Api).then(|| loaded.plan.clone())
+        }
+        _ => after,
+    };
     let world = World::new(loaded.inputs(&targets));
-    let verification = verify(&world, &policy, mode, after.as_ref());
+    let verification = witnesses(
+        args,
+        &world,
+        &policy,
+        mode,
+        after.as_ref(),
+        &limits,
+        globals,
+    )?;
     let exit = verification.exit();
-    let report = report(&loaded, &world, &policy, verification);
+    let report = report(
+        "verify",
+        &loaded,
+        &world,
+        &policy,
+        exit,
+        Body::Verify(verification),
+    );
+    for flag in &loaded.overridden {
+        out::stderr(&format!(
+            "note: --{} is used in place of the file in the collected folder\n",
+            flag.replace('_', "-")
+        ));
+    }
     outputs.write(&report, globals)?;
     Ok(exit)
 }
 
-/// Asks the witnesses and compares.
-fn verify(world: &World<'_>, policy: &Policy, mode: Mode, after: Option<&Plan>) -> Verification {
-    let expectations = expect(world, policy, mode);
-    let observations: Vec<Observation> = after
-        .map(|plan| from_plan(plan, &expectations))
-        .into_iter()
-        .collect();
-    let silences: Vec<Silence> = Vec::new();
-    Verification::new(
-        vec![Witness::Plan],
-        silences,
-        compare(&expectations, &observations),
-    )
+#[cfg(feature = "remote")]
+fn witnesses(
+    args: &VerifyArgs,
+    world: &World<'_>,
+    policy: &Policy,
+    mode: Mode,
+    after: Option<&Plan>,
+    limits: &Limits,
+    globals: Globals,
+) -> Result<Verification, Failure> {
+    use super::witnesses::{Asking, verify};
+    let target = world.target().unwrap_or_default().to_owned();
+    let needs_cli = after.is_none() && args.witness != WitnessChoice::Api;
+    if needs_cli && target.is_empty() {
+        super::cli_args::target_of(None)?;
+    }
+    let cli = args.cli.cli(&target, std::path::Path::new("."));
+    let asking = Asking {
+        choice: args.witness,
+        after,
+        cli: &cli,
+        args: &args.cli,
+        limits,
+        quiet: globals.quiet,
+    };
+    crate::remote::run::block_on(verify(world, policy, mode, &asking))?
 }
 
+/// Without network access only a plan that was given can speak.
+#[cfg(not(feature = "remote"))]
+fn witnesses(
+    args: &VerifyArgs,
+    world: &World<'_>,
+    policy: &Policy,
+    mode: Mode,
+    after: Option<&Plan>,
+    _: &Limits,
+    _: Globals,
+) -> Result<Verification, Failure> {
+    use crate::report::Witness;
+    let Some(after) = after.filter(|_| args.witness == WitnessChoice::Plan) else {
+        return Err(Failure {
+            exit: Exit::Unreachable,
+            message: WITHOUT_REMOTE.to_owned(),
+        });
+    };
+    let expectations = crate::verify::expect(world, policy, mode);
+    let seen = crate::verify::from_plan(after, &expectations);
+    let rows = crate::verify::compare(&expectations, &[seen]);
+    Ok(Verification::new(
+        vec![Witness::Plan],
+        Vec::new(),
+        rows.into_iter().flatten().collect(),
+    ))
+}
+
+#[cfg(not(feature = "remote"))]
+const WITHOUT_REMOTE: &str = "error: this bundlegate was built without network access (cargo feature `remote`): only a plan made after the deploy can speak; give --witness plan --after-plan FILE";
+
+/// For a drift without a plan: the plan that the CLI makes now or, for the API alone, what the bundle JSON says is deployed.
+#[cfg(feature = "remote")]
+fn plan_of_now(
+    args: &VerifyArgs,
+    limits: &Limits,
+    targets: &[(&'static str, String)],
+) -> Result<Loaded, Failure> {
+    let io = |e: &dyn std::fmt::Display| Failure::input(format!("error: {e}"));
+    let Some(path) = &args.beside.bundle else {
+        return Err(Failure::input("error: --drift: give --bundle FILE"));
+    };
+    let shown = visible(&path.display().to_string());
+    let bytes = files::read(path, limits.bytes)
+        .map_err(|e| Failure::input(format!("error: {shown}: {e}")))?;
+    let bundle = crate::bundle::Bundle::read(&bytes, limits)
+        .map_err(|e| Failure::input(format!("error: {shown}: {}", e.message)))?;
+    let (text, from) = if args.witness == WitnessChoice::Api {
+        (deployed_by(&bundle), shown)
+    } else {
+        let target = targets
+            .first()
+            .map_or_else(|| bundle.target().to_owned(), |(_, t)| t.clone());
+        let cli = args.cli.cli(&target, std::path::Path::new("."));
+        let made = crate::remote::run::block_on(async {
+            cli.version().await?;
+            cli.capture(
+                &super::cli_args::words(&["bundle", "plan", "-o", "json"]),
+                limits.bytes,
+            )
+            .await
+        })?
+        .map_err(|e| Failure {
+            exit: Exit::Unreachable,
+            message: format!("error: {e}"),
+        })?;
+        (made.stdout, "databricks bundle plan".to_owned())
+    };
+    // Read like any other plan, from a private file.
+    let file = tempfile::NamedTempFile::new().map_err(|e| io(&e))?;
+    std::fs::write(file.path(), text).map_err(|e| io(&e))?;
+    let mut loaded = input::load(&args.beside.paths(file.path().to_owned()), limits)?;
+    for source in &mut loaded.sources {
+        if source.input == input::Input::Plan {
+            source.path.clone_from(&from);
+        }
+    }
+    Ok(loaded)
+}
+
+#[cfg(not(feature = "remote"))]
+fn plan_of_now(
+    _: &VerifyArgs,
+    _: &Limits,
+    _: &[(&'static str, String)],
+) -> Result<Loaded, Failure> {
+    Err(Failure {
+        exit: Exit::Unreachable,
+        message: WITHOUT_REMOTE.to_owned(),
+    })
+}
+
+/// A plan that leaves everything in the bundle JSON alone, with the ids that `summary` knows.
+#[cfg(feature = "remote")]
+fn deployed_by(bundle: &crate::bundle::Bundle) -> Vec<u8> {
+    use serde_json::{Map, Value, json};
+    let mut entries = Map::new();
+    for (kind, name, config) in bundle.resources() {
+        let key = format!("resources.{kind}.{name}");
+        let id = config.get("id").and_then(crate::json::Value::as_str);
+        entries.insert(
+            key.clone(),
+            match id {
+                Some(id) => json!({"action": "skip", "id": id}),
+                None => json!({"action": "skip"}),
+            },
+        );
+        if config.get("permissions").is_some_and(|p| !p.is_blank()) {
+            entries.insert(format!("{key}.permissions"), json!({"action": "skip"}));
+        }
+    }
+    json!({"plan_version": plan::PLAN_VERSION, "plan": Value::Object(entries)})
+        .to_string()
+        .into_bytes()
+}
+
+/// The report of a command that ends in a body of its own.
 fn report(
+    command: &'static str,
     loaded: &Loaded,
     world: &World<'_>,
     policy: &Policy,
-    verification: Verification,
+    exit: Exit,
+    body: Body,
 ) -> Report {
-    let exit = verification.exit();
     Report {
         schema: SCHEMA,
-        command: "verify",
+        command,
         verdict: if exit == Exit::Open {
             Verdict::Open
         } else {
@@ -139,7 +301,7 @@ fn report(
         not_run: Vec::new(),
         summary: Counts::of(&loaded.plan),
         findings: Vec::new(),
-        body: Body::Verify(verification),
+        body,
     }
 }
 
@@ -152,7 +314,7 @@ fn read_after(path: &std::path::Path, limits: &Limits) -> Result<Plan, Failure> 
 }
 
 /// Reads the bytes of a plan that was made after the deploy; the error begins with its place.
-fn parse_after(bytes: &[u8], limits: &Limits) -> Result<Plan, String> {
+pub(super) fn parse_after(bytes: &[u8], limits: &Limits) -> Result<Plan, String> {
     let plan = plan::read(bytes, limits).map_err(|e| {
         let place = e
             .position

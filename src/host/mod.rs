@@ -1,6 +1,8 @@
 //! Everything that touches the machine: files, standard input and output, programs, environment.
 
 pub mod approval_files;
+#[cfg(feature = "remote")]
+pub mod cli;
 pub mod files;
 pub mod git;
 pub mod log_file;

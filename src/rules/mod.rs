@@ -32,6 +32,7 @@ mod state;
 pub use catalogue::{RULES, find};
 pub use engine::{Judged, judge};
 pub use found::Found;
+pub(crate) use state::{Fate, fate};
 
 use crate::effect::World;
 use crate::policy::Policy;

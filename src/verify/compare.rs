@@ -18,41 +18,71 @@ enum Answer {
     Unseen,
 }
 
-/// Compares what should be with what each witness says. What no witness can see is listed as not witnessed.
+/// Compares what should be with what each witness says: the rows of each expectation, in their order. What no witness can see
+/// is listed as not witnessed.
 #[must_use]
-pub fn compare(expectations: &[Expectation], observations: &[Observation]) -> Vec<Row> {
+pub fn compare(expectations: &[Expectation], observations: &[Observation]) -> Vec<Vec<Row>> {
+    let observations = &shared_references(observations);
+    expectations
+        .iter()
+        .map(|expectation| rows_of(expectation, observations))
+        .collect()
+}
+
+fn rows_of(expectation: &Expectation, observations: &[Observation]) -> Vec<Row> {
     let mut rows = Vec::new();
-    for expectation in expectations {
-        if let Want::Only(keys) = &expectation.want {
-            for seen in observations {
-                unplanned(keys, seen, &mut rows);
+    if let Want::Only(keys) = &expectation.want {
+        for seen in observations.iter().filter(|o| o.witness == Witness::Plan) {
+            unplanned(keys, seen, &mut rows);
+        }
+        return rows;
+    }
+    let mut seen_by_any = false;
+    for seen in observations {
+        let (outcome, observed) = match answer(expectation, seen) {
+            Answer::Yes(what) => (Outcome::Verified, what),
+            Answer::No(what) => (Outcome::Mismatch, what),
+            Answer::Silent(why) => (Outcome::Silent, why),
+            Answer::Unseen => continue,
+        };
+        seen_by_any = true;
+        rows.push(row(expectation, outcome, Some(observed), seen));
+    }
+    if !seen_by_any {
+        rows.push(Row {
+            outcome: Outcome::NotWitnessed,
+            resource: short(expectation.key.as_deref()),
+            check: expectation.check,
+            expected: hide(&wanted(expectation, None)),
+            observed: None,
+            witness: Witness::Api,
+            remedy: None,
+        });
+    }
+
+    rows
+}
+
+/// The observations, each with what the others know of references that it cannot resolve itself.
+fn shared_references(observations: &[Observation]) -> Vec<Observation> {
+    let known: std::collections::BTreeMap<&String, &Resolution> = observations
+        .iter()
+        .flat_map(|o| &o.references)
+        .filter(|(_, r)| **r != Resolution::Unseen)
+        .collect();
+    let mut all = observations.to_vec();
+    for seen in &mut all {
+        for (text, resolution) in &known {
+            let own = seen
+                .references
+                .entry((*text).clone())
+                .or_insert(Resolution::Unseen);
+            if *own == Resolution::Unseen {
+                *own = (*resolution).clone();
             }
-            continue;
-        }
-        let mut seen_by_any = false;
-        for seen in observations {
-            let (outcome, observed) = match answer(expectation, seen) {
-                Answer::Yes(what) => (Outcome::Verified, what),
-                Answer::No(what) => (Outcome::Mismatch, what),
-                Answer::Silent(why) => (Outcome::Silent, why),
-                Answer::Unseen => continue,
-            };
-            seen_by_any = true;
-            rows.push(row(expectation, outcome, Some(observed), seen));
-        }
-        if !seen_by_any {
-            rows.push(Row {
-                outcome: Outcome::NotWitnessed,
-                resource: short(expectation.key.as_deref()),
-                check: expectation.check,
-                expected: hide(&wanted(expectation, None)),
-                observed: None,
-                witness: Witness::Api,
-                remedy: None,
-            });
         }
     }
-    rows
+    all
 }
 
 fn row(
@@ -171,7 +201,23 @@ fn answer(expectation: &Expectation, seen: &Observation) -> Answer {
                 Some(Said::Unseen) | None => Answer::Unseen,
             }
         }
-        (Want::Table { name, kept }, check) => table(name, *kept, check, seen),
+        (Want::Table { name, kept }, _) => table(name, *kept, seen),
+        (Want::TableOwner { name, who }, _) => match seen.tables.get(name) {
+            Some(Said::Is(found)) => matches_who(&found.owner, who, &Thing::default(), seen),
+            Some(Said::None) => Answer::Silent("there is no such table".to_owned()),
+            Some(Said::Silent(why)) => Answer::Silent(why.clone()),
+            Some(Said::Unseen) | None => Answer::Unseen,
+        },
+        (Want::Orphans { pipeline, kept, .. }, _) => match seen.orphans.get(pipeline) {
+            Some(Said::Is(names)) if names.is_empty() => Answer::Yes("none".to_owned()),
+            Some(Said::Is(names)) if *kept == Some(false) => {
+                Answer::No(format!("still there: {}", names.join(", ")))
+            }
+            Some(Said::Is(names)) => Answer::Yes(format!("left behind: {}", names.join(", "))),
+            Some(Said::None) => Answer::Yes("the schema is gone".to_owned()),
+            Some(Said::Silent(why)) => Answer::Silent(why.clone()),
+            Some(Said::Unseen) | None => Answer::Unseen,
+        },
         (Want::ResetGuard(name), _) => match seen.tables.get(name) {
             Some(Said::Is(Table {
                 reset_allowed: Some(value),
@@ -285,17 +331,16 @@ fn new_id(thing: &Thing, before: &[(String, String)]) -> Answer {
     }
 }
 
-fn table(name: &str, kept: bool, check: Check, seen: &Observation) -> Answer {
-    match seen.tables.get(name) {
-        Some(Said::Is(found)) => match check {
-            Check::TableOwner => Answer::Yes(found.owner.clone()),
-            _ if kept => Answer::Yes(format!("there, owned by {}", found.owner)),
-            _ => Answer::No(format!("still there, owned by {}", found.owner)),
-        },
-        Some(Said::None) if kept => Answer::No("it is not there".to_owned()),
-        Some(Said::None) => Answer::Yes("gone".to_owned()),
-        Some(Said::Silent(why)) => Answer::Silent(why.clone()),
-        Some(Said::Unseen) | None => Answer::Unseen,
+fn table(name: &str, kept: Option<bool>, seen: &Observation) -> Answer {
+    match (seen.tables.get(name), kept) {
+        (Some(Said::Is(found)), Some(false)) => {
+            Answer::No(format!("still there, owned by {}", found.owner))
+        }
+        (Some(Said::Is(found)), _) => Answer::Yes(format!("kept, owned by {}", found.owner)),
+        (Some(Said::None), Some(true)) => Answer::No("it is not there".to_owned()),
+        (Some(Said::None), _) => Answer::Yes("dropped".to_owned()),
+        (Some(Said::Silent(why)), _) => Answer::Silent(why.clone()),
+        (Some(Said::Unseen) | None, _) => Answer::Unseen,
     }
 }
 
@@ -314,12 +359,8 @@ fn wanted(expectation: &Expectation, seen: Option<&Observation>) -> String {
         Want::Lineage(None) => "a new one".to_owned(),
         Want::Serial(serial) => serial.to_string(),
         Want::Commit(text) | Want::Deployment(text) | Want::Id(text) => text.clone(),
-        Want::Who(Who::Is { name, source }) => format!("{name} ({source})"),
-        Want::Who(Who::Creator) => "its creator (no run_as is set)".to_owned(),
-        Want::Who(Who::Reference(text)) => match seen.and_then(|s| s.references.get(text)) {
-            Some(Resolution::To(name)) => format!("{name} ({text})"),
-            _ => text.clone(),
-        },
+        Want::Who(who) => who_words(who, seen),
+        Want::TableOwner { name, who } => format!("{name}: {}", who_words(who, seen)),
         Want::Nothing if expectation.check == Check::Dropped => {
             "no longer part of the deployment".to_owned()
         }
@@ -333,9 +374,35 @@ fn wanted(expectation: &Expectation, seen: Option<&Observation>) -> String {
         Want::Gone(Some(id)) => format!("{id} is gone"),
         Want::Gone(None) => "gone".to_owned(),
         Want::Only(_) => "nothing else".to_owned(),
-        Want::Table { name, kept: true } => format!("{name} is kept"),
-        Want::Table { name, kept: false } => format!("{name} is dropped"),
+        Want::Table { name, kept } => format!("{name}: {}", fate_words(*kept)),
+        Want::Orphans { schema, kept, .. } => {
+            format!(
+                "its tables in {}.{}: {}",
+                schema.0,
+                schema.1,
+                fate_words(*kept)
+            )
+        }
         Want::ResetGuard(name) => format!("pipelines.reset.allowed = false on {name}"),
+    }
+}
+
+fn who_words(who: &Who, seen: Option<&Observation>) -> String {
+    match who {
+        Who::Is { name, source } => format!("{name} ({source})"),
+        Who::Creator => "its creator (no run_as is set)".to_owned(),
+        Who::Reference(text) => match seen.and_then(|s| s.references.get(text)) {
+            Some(Resolution::To(name)) => format!("{name} ({text})"),
+            _ => text.clone(),
+        },
+    }
+}
+
+fn fate_words(kept: Option<bool>) -> &'static str {
+    match kept {
+        Some(true) => "kept",
+        Some(false) => "dropped",
+        None => "kept or dropped (the plan cannot tell)",
     }
 }
 

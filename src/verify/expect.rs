@@ -8,6 +8,7 @@ use crate::json::Value;
 use crate::plan::{Action, Sub, resource_type};
 use crate::policy::{Policy, Verify};
 use crate::report::Check;
+use crate::rules::{Fate, fate};
 
 /// One thing that should be so.
 #[derive(Debug, Clone)]
@@ -45,12 +46,28 @@ pub enum Want {
     Gone(Option<String>),
     /// Entries that may be deployed, by full key.
     Only(BTreeSet<String>),
-    /// A table, by full name.
+    /// A table of a pipeline that is deleted or made again.
     Table {
         /// Its full name.
         name: String,
-        /// Whether it should be there.
-        kept: bool,
+        /// Whether it should be there; none: it cannot be told.
+        kept: Option<bool>,
+    },
+    /// The tables that a deleted pipeline leaves behind.
+    Orphans {
+        /// The schema: catalog and name.
+        schema: (String, String),
+        /// The pipeline's id.
+        pipeline: String,
+        /// Whether they should be kept; none: it cannot be told.
+        kept: Option<bool>,
+    },
+    /// This identity owns this table.
+    TableOwner {
+        /// Its full name.
+        name: String,
+        /// Who should.
+        who: Who,
     },
     /// The property `pipelines.reset.allowed` of this table is `false`.
     ResetGuard(String),
@@ -126,6 +143,9 @@ pub fn expect(world: &World<'_>, policy: &Policy, mode: Mode) -> Vec<Expectation
     }
     for e in world.effects() {
         let mut push = |check: Check, want: Want| push(Some(e.key().full()), check, want);
+        if e.kind() == "pipelines" && e.is_resource() {
+            tables(world, e, policy, mode, &mut push);
+        }
         if e.action() == Action::Delete && mode == Mode::Deployed {
             if verify.deleted {
                 push(Check::Dropped, Want::Nothing);
@@ -205,6 +225,77 @@ fn resource(
     }
 }
 
+/// What should become of the tables of a pipeline, and how they are guarded.
+fn tables(
+    world: &World<'_>,
+    e: &Effect<'_>,
+    policy: &Policy,
+    mode: Mode,
+    push: &mut impl FnMut(Check, Want),
+) {
+    let verify = &policy.verify;
+    let register = policy.state.get(e.key().resource());
+    let names = || register.into_iter().flat_map(|r| r.value.tables.iter());
+    if verify.orphans && mode == Mode::Deployed && e.loses() {
+        let kept = match fate(world, e) {
+            Fate::Orphaned => Some(true),
+            // A pipeline that is made again makes its tables again.
+            Fate::Dropped | Fate::DroppedHive | Fate::DroppedLegacy => {
+                (e.action() == Action::Delete).then_some(false)
+            }
+            Fate::ServerDecides | Fate::CannotTell => None,
+        };
+        for table in names() {
+            push(
+                Check::Tables,
+                Want::Table {
+                    name: table.value.name.clone(),
+                    kept,
+                },
+            );
+        }
+        let text = |names: &[&str]| names.iter().find_map(|n| e.remote()?.get(n)?.as_str());
+        if let (Some(catalog), Some(schema), Some(pipeline)) = (
+            text(&["catalog"]),
+            text(&["schema", "target"]),
+            id_before(e),
+        ) {
+            push(
+                Check::Tables,
+                Want::Orphans {
+                    schema: (catalog.to_owned(), schema.to_owned()),
+                    pipeline,
+                    kept,
+                },
+            );
+        }
+    }
+    if e.action() == Action::Delete {
+        return;
+    }
+    for table in names() {
+        if verify.reset_guards && table.value.reset_allowed == Some(false) {
+            push(
+                Check::ResetGuard,
+                Want::ResetGuard(table.value.name.clone()),
+            );
+        }
+        // Before its first update a pipeline has no tables.
+        if verify.owner
+            && !matches!(e.action(), Action::Create | Action::Recreate)
+            && let Some(who) = run_as(world, e, policy).filter(|w| *w != Who::Creator)
+        {
+            push(
+                Check::TableOwner,
+                Want::TableOwner {
+                    name: table.value.name.clone(),
+                    who,
+                },
+            );
+        }
+    }
+}
+
 /// The name it should have. Not of a type whose name is a path: the workspace writes it in another form.
 fn name_of(world: &World<'_>, e: &Effect<'_>) -> Option<Result<String, String>> {
     match world.name_after(e) {
@@ -263,7 +354,8 @@ fn as_id(value: &Value) -> Option<String> {
 }
 
 /// The id it had when the plan was made.
-pub(super) fn id_before(e: &Effect<'_>) -> Option<String> {
+#[must_use]
+pub fn id_before(e: &Effect<'_>) -> Option<String> {
     let field = resource_type(e.kind()).map_or("id", |t| t.id_field);
     e.entry
         .id

@@ -11,5 +11,5 @@ mod observe;
 
 pub use compare::compare;
 pub use differences::is_permanent;
-pub use expect::{Expectation, Mode, Want, Who, expect};
+pub use expect::{Expectation, Mode, Want, Who, expect, id_before};
 pub use observe::{Observation, Resolution, Said, Table, Thing, from_plan};

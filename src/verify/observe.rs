@@ -87,6 +87,8 @@ pub struct Observation {
     pub references: BTreeMap<String, Resolution>,
     /// Tables by full name; [`Said::None`] where there is none of this name.
     pub tables: BTreeMap<String, Said<Table>>,
+    /// Tables that name a deleted pipeline as theirs, by the pipeline's id: full names.
+    pub orphans: BTreeMap<String, Said<Vec<String>>>,
     /// Whether it tells of everything that is deployed, so that what it leaves out is not deployed.
     pub is_whole: bool,
 }
@@ -104,6 +106,7 @@ impl Observation {
             deleted: BTreeMap::new(),
             references: BTreeMap::new(),
             tables: BTreeMap::new(),
+            orphans: BTreeMap::new(),
             is_whole: false,
         }
     }
@@ -123,7 +126,12 @@ pub fn from_plan(after: &Plan, expectations: &[Expectation]) -> Observation {
     let references: BTreeSet<&str> = expectations
         .iter()
         .filter_map(|e| match &e.want {
-            Want::Who(Who::Reference(text)) | Want::Name(Some(Err(text))) => Some(text.as_str()),
+            Want::Who(Who::Reference(text))
+            | Want::Name(Some(Err(text)))
+            | Want::TableOwner {
+                who: Who::Reference(text),
+                ..
+            } => Some(text.as_str()),
             _ => None,
         })
         .collect();
