@@ -13,6 +13,8 @@
 //! - [`audit`]: the log, a chain of lines
 //! - [`report`]: findings, verdict, the bodies of each command
 //! - [`rules`]: the rule catalogue
+//! - [`digest`]: plan, intent and policy digests
+//! - [`authorize`]: facts in, decision out
 //! - [`verify`]: what the workspace should hold, what it holds, the difference
 //! - [`render`]: one output format a file
 //! - [`host`]: files, clock, programs: everything that touches the machine
@@ -21,8 +23,10 @@
 
 pub mod approval;
 pub mod audit;
+pub mod authorize;
 pub mod bundle;
 pub mod commands;
+pub mod digest;
 pub mod effect;
 pub mod host;
 pub mod impact;

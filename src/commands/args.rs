@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use super::{Failure, approve, authorize, check, digest, log, rules, verify};
 #[cfg(feature = "remote")]
-use super::collect;
-use super::{Failure, check, rules, verify};
+use super::{collect, deploy};
 use crate::json::{Limits, MAX_INPUT_BYTES};
 use crate::report::Exit;
 
@@ -15,9 +15,10 @@ Exit codes (of several the first of 2 > 6 > 1 > 4 > 3 > 0 wins; a mismatch, 5, i
     0  open: nothing stands against it
     1  closed by policy: a deny finding
     2  usage, or an input that cannot be read or judged
-    3  review needed: a person must approve exactly this plan
-    5  the workspace does not hold what was approved
-    6  a remote system could not be reached, or a witness could not speak
+    3  review needed, or an approval is missing: a person must approve exactly this plan
+    4  an approval is there but not valid for this; a tampered log
+    5  the workspace does not hold what was approved, or a deploy failed
+    6  a remote system could not be reached, or a required proof or witness could not be had
    70  a defect of bundlegate itself
   130  interrupted
 Output formats never change the exit code.";
@@ -47,8 +48,21 @@ enum Command {
     Collect(collect::CollectArgs),
     /// Judge a plan against a policy
     Check(check::CheckArgs),
+    /// Print the digests of a plan: of its bytes, of its intent, of the policy and of the source
+    Digest(Box<digest::DigestArgs>),
+    /// Approve exactly this plan and this code
+    Approve(Box<approve::ApproveArgs>),
+    /// Reject exactly this plan: whoever approves it, it is not deployed
+    Reject(Box<approve::RejectArgs>),
+    /// May this exact plan be deployed now?
+    Authorize(Box<authorize::AuthorizeArgs>),
+    /// Read an audit log
+    Log(log::LogCommand),
+    /// Deploy exactly this plan, if it is authorized, and verify what came of it
+    #[cfg(feature = "remote")]
+    Deploy(Box<deploy::DeployArgs>),
     /// After a deploy: does the workspace hold what was approved?
-    Verify(verify::VerifyArgs),
+    Verify(Box<verify::VerifyArgs>),
     /// List the rules, or explain one
     Rules(rules::RulesArgs),
 }
@@ -176,6 +190,13 @@ impl Cli {
             #[cfg(feature = "remote")]
             Command::Collect(args) => collect::run(args, globals),
             Command::Check(args) => check::run(args, globals),
+            Command::Digest(args) => digest::run(args, globals),
+            Command::Approve(args) => approve::run(args, globals),
+            Command::Reject(args) => approve::reject(args, globals),
+            Command::Authorize(args) => authorize::run(args, globals),
+            Command::Log(args) => log::run(args, globals),
+            #[cfg(feature = "remote")]
+            Command::Deploy(args) => deploy::run(args, globals),
             Command::Verify(args) => verify::run(args, globals),
             Command::Rules(args) => rules::run(args, globals),
         }

@@ -1,12 +1,13 @@
 //! `check PLAN`: judge a plan against a policy.
 
 use clap::Args;
-use sha2::{Digest as _, Sha256};
 
 use super::Failure;
 use super::args::{Globals, InputArgs};
+use super::log::{self, LogArgs};
 use super::outputs::Outputs;
 use super::policy::PolicyArgs;
+use crate::digest;
 use crate::effect::World;
 use crate::host::out;
 use crate::input::{self, Loaded};
@@ -35,6 +36,8 @@ pub(super) struct CheckArgs {
     /// Exit 0 also when the gate is closed or a review is needed (for jobs that only report)
     #[arg(long)]
     exit_zero: bool,
+    #[command(flatten)]
+    log: LogArgs,
 }
 
 pub(super) fn run(args: &CheckArgs, globals: Globals) -> Result<Exit, Failure> {
@@ -43,26 +46,46 @@ pub(super) fn run(args: &CheckArgs, globals: Globals) -> Result<Exit, Failure> {
         .policy
         .load(globals.colour(out::stderr_is_terminal()))?;
     let loaded = input::load(&args.inputs.paths(), &args.inputs.limits())?;
-    let targets = args.inputs.targets();
-    let world = World::new(loaded.inputs(&targets));
-    let judged = judge(&Context {
-        world: &world,
-        policy: &policy,
-    });
-    let verdict = verdict(&judged.findings);
+    let mut report = judged("check", &loaded, &args.inputs.targets(), &policy);
     let exit = if args.exit_zero {
         Exit::Open
     } else {
-        verdict.exit()
+        report.verdict.exit()
     };
-    let report = Report {
+    report.exit_code = exit.code();
+    args.log
+        .append(log::event(&report, report.verdict.as_str(), None, []))?;
+    outputs.write(&report, globals)?;
+    Ok(exit)
+}
+
+/// Judges what was read; says on standard error which files flags took the place of.
+pub(super) fn judged(
+    command: &'static str,
+    loaded: &Loaded,
+    targets: &[(&'static str, String)],
+    policy: &Policy,
+) -> Report {
+    let world = World::new(loaded.inputs(targets));
+    let judged = judge(&Context {
+        world: &world,
+        policy,
+    });
+    let verdict = verdict(&judged.findings);
+    for flag in &loaded.overridden {
+        out::stderr(&format!(
+            "note: --{} is used in place of the file in the collected folder\n",
+            flag.replace('_', "-")
+        ));
+    }
+    Report {
         schema: SCHEMA,
-        command: "check",
+        command,
         verdict,
-        exit_code: exit.code(),
-        plan: plan_head(&loaded),
+        exit_code: verdict.exit().code(),
+        plan: plan_head(loaded),
         target: world.target().map(str::to_owned),
-        policy: Some(policy_head(&policy)),
+        policy: Some(policy_head(policy)),
         inputs: loaded
             .sources
             .iter()
@@ -72,15 +95,7 @@ pub(super) fn run(args: &CheckArgs, globals: Globals) -> Result<Exit, Failure> {
         summary: Counts::of(&loaded.plan),
         findings: judged.findings,
         body: Body::None,
-    };
-    for flag in &loaded.overridden {
-        out::stderr(&format!(
-            "note: --{} is used in place of the file in the collected folder\n",
-            flag.replace('_', "-")
-        ));
     }
-    outputs.write(&report, globals)?;
-    Ok(exit)
 }
 
 /// What the report says of the plan.
@@ -90,7 +105,7 @@ pub(super) fn plan_head(loaded: &Loaded) -> PlanHead {
     PlanHead {
         path: source.map(|s| s.path.clone()).unwrap_or_default(),
         sha256: source.map(|s| s.sha256.clone()).unwrap_or_default(),
-        intent: None,
+        intent: digest::intent(plan).map(|intent| intent.digest.to_string()),
         plan_version: (plan.engine == Engine::Direct).then_some(PLAN_VERSION),
         cli_version: plan.cli_version.as_deref().map(str::to_owned),
         lineage: plan.lineage.as_deref().map(str::to_owned),
@@ -104,6 +119,6 @@ pub(super) fn plan_head(loaded: &Loaded) -> PlanHead {
 pub(super) fn policy_head(policy: &Policy) -> PolicyHead {
     PolicyHead {
         source: policy.source().to_owned(),
-        sha256: hex::encode(Sha256::digest(policy.resolved_canonical())),
+        sha256: digest::policy(policy).to_string(),
     }
 }

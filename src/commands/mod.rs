@@ -1,17 +1,29 @@
 //! The command line: one file a command. Reads inputs, calls the core, renders.
 
+mod approve;
 mod args;
+mod authorize;
 mod check;
 #[cfg(feature = "remote")]
 mod cli_args;
 #[cfg(feature = "remote")]
 mod collect;
+#[cfg(feature = "remote")]
+mod deploy;
+#[cfg(feature = "remote")]
+mod deploy_checks;
+mod digest;
+mod key;
+mod log;
 mod outputs;
 mod policy;
 #[cfg(feature = "remote")]
 mod progress;
 mod rules;
+mod subject;
+mod trust;
 mod verify;
+mod who;
 #[cfg(feature = "remote")]
 mod witnesses;
 

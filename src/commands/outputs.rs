@@ -59,6 +59,11 @@ impl Outputs {
         })
     }
 
+    /// The files that will be written.
+    pub(super) fn files(&self) -> impl Iterator<Item = &std::path::Path> {
+        self.files.iter().map(|(_, path)| path.as_path())
+    }
+
     /// Writes everything. A file that cannot be written does not keep the others from being written.
     pub(super) fn write(&self, report: &Report, globals: Globals) -> Result<(), Failure> {
         let mut failed = Vec::new();

@@ -32,7 +32,7 @@ impl PolicyArgs {
                 .unwrap_or_else(|never: std::convert::Infallible| match never {}),
             None => found_by_itself(&std::env::current_dir().unwrap_or_default()),
         };
-        let policy = load_policy(&source, colour)?;
+        let policy = load_policy(&source, colour, &mut |path| std::fs::read_to_string(path))?;
         let levels: Vec<(String, Level)> = self
             .level
             .iter()
@@ -55,8 +55,12 @@ fn level_override(text: &str) -> Result<(String, Level), Failure> {
     Ok((rule.to_owned(), level.parse().map_err(|_| wrong())?))
 }
 
-/// Loads a policy from where it is.
-pub(super) fn load_policy(source: &PolicyRef, colour: bool) -> Result<Policy, Failure> {
+/// Loads a policy; `read` says from where.
+pub(super) fn load_policy(
+    source: &PolicyRef,
+    colour: bool,
+    read: &mut dyn FnMut(&Path) -> Result<String, std::io::Error>,
+) -> Result<Policy, Failure> {
     let mut rules: Vec<&str> = RULES.iter().map(|r| r.doc().id).collect();
     for id in [
         "cascade-unset",
@@ -90,13 +94,10 @@ pub(super) fn load_policy(source: &PolicyRef, colour: bool) -> Result<Policy, Fa
         rules: &rules,
         types: &types,
     };
-    let policy = load(source, &catalogue, &mut |path: &Path| {
-        std::fs::read_to_string(path)
-    })
-    .map_err(|e| {
+    let policy = load(source, &catalogue, read).map_err(|e| {
         let text = match &e {
             PolicyError::Invalid(diagnostics) => diagnostics.render(colour),
-            PolicyError::Read { .. } => format!("error: {e}"),
+            PolicyError::Read { source, .. } => format!("error: {e}: {source}"),
         };
         Failure::input(text)
     })?;

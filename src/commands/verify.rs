@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use super::Failure;
 use super::args::{BesideArgs, Globals, targets};
 use super::check::{plan_head, policy_head};
+use super::log::{self, LogArgs};
 use super::outputs::Outputs;
 use super::policy::PolicyArgs;
 use crate::effect::World;
@@ -51,6 +52,8 @@ pub(super) struct VerifyArgs {
     /// Output: text, json or another format, to standard output or to a file; repeatable
     #[arg(short, long, value_name = "FORMAT[=FILE]")]
     output: Vec<String>,
+    #[command(flatten)]
+    log: LogArgs,
 }
 
 /// Which witnesses are asked.
@@ -110,20 +113,19 @@ pub(super) fn run(args: &VerifyArgs, globals: Globals) -> Result<Exit, Failure> 
         globals,
     )?;
     let exit = verification.exit();
-    let report = report(
-        "verify",
-        &loaded,
-        &world,
-        &policy,
-        exit,
-        Body::Verify(verification),
-    );
+    let report = report(&loaded, &world, &policy, exit, verification);
     for flag in &loaded.overridden {
         out::stderr(&format!(
             "note: --{} is used in place of the file in the collected folder\n",
             flag.replace('_', "-")
         ));
     }
+    let word = if exit == Exit::Open {
+        "verified"
+    } else {
+        "not-verified"
+    };
+    args.log.append(log::event(&report, word, None, []))?;
     outputs.write(&report, globals)?;
     Ok(exit)
 }
@@ -272,18 +274,16 @@ fn deployed_by(bundle: &crate::bundle::Bundle) -> Vec<u8> {
         .into_bytes()
 }
 
-/// The report of a command that ends in a body of its own.
 fn report(
-    command: &'static str,
     loaded: &Loaded,
     world: &World<'_>,
     policy: &Policy,
     exit: Exit,
-    body: Body,
+    verification: Verification,
 ) -> Report {
     Report {
         schema: SCHEMA,
-        command,
+        command: "verify",
         verdict: if exit == Exit::Open {
             Verdict::Open
         } else {
@@ -300,8 +300,8 @@ fn report(
             .collect(),
         not_run: Vec::new(),
         summary: Counts::of(&loaded.plan),
-        findings: Vec::new(),
-        body,
+        findings: verification.findings(),
+        body: Body::Verify(verification),
     }
 }
 

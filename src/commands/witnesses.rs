@@ -156,7 +156,10 @@ fn silence(witness: Witness, why: String) -> Silence {
 }
 
 /// Signs in to the workspace of the bundle. The inner error is why it cannot speak.
-async fn connect(world: &World<'_>, args: &CliArgs) -> Result<Result<Workspace, String>, Failure> {
+pub(super) async fn connect(
+    world: &World<'_>,
+    args: &CliArgs,
+) -> Result<Result<Workspace, String>, Failure> {
     let wanted = Wanted {
         profile: args.profile.clone(),
         host: world

@@ -216,17 +216,18 @@ impl Cli {
         })
     }
 
-    /// Runs a command and hands each line that it prints, masked and neutralised, to `line`.
+    /// Runs a command with this standard input and hands each line that it prints, masked and neutralised, to `line`.
     ///
     /// # Errors
     /// Only when it cannot be started or read; how it ended is the answer.
     pub async fn stream(
         &self,
         command: &[&OsStr],
+        stdin: Stdio,
         mut line: impl FnMut(&str),
     ) -> Result<ExitStatus, CliError> {
         let mut run = self.command(command, true);
-        run.stdin(Stdio::null())
+        run.stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = self.start(&mut run)?;
@@ -444,9 +445,11 @@ mod tests {
             r"i=0; while [ $i -lt 500 ]; do echo line $i; i=$((i+1)); done; printf '##vso[task.complete]\033[31mred\r\n' >&2; printf last",
         );
         let mut seen = Vec::new();
-        let status = block_on(cli.stream(&[OsStr::new("x")], |l| seen.push(l.to_owned())))
-            .unwrap()
-            .unwrap();
+        let status = block_on(cli.stream(&[OsStr::new("x")], Stdio::null(), |l| {
+            seen.push(l.to_owned())
+        }))
+        .unwrap()
+        .unwrap();
         assert!(status.success());
         assert_eq!(seen.len(), 502);
         let all = seen.join("\n");
@@ -460,7 +463,7 @@ mod tests {
     fn it_is_killed_when_nobody_waits() {
         let (dir, cli) = program("echo $$ > pid; exec sleep 60");
         block_on(async {
-            let run = cli.stream(&[OsStr::new("x")], |_| {});
+            let run = cli.stream(&[OsStr::new("x")], Stdio::null(), |_| {});
             let _ = tokio::time::timeout(std::time::Duration::from_millis(500), run).await;
             let pid = std::fs::read_to_string(dir.path().join("pid")).unwrap();
             for _ in 0..50 {

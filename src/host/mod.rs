@@ -3,6 +3,7 @@
 pub mod approval_files;
 #[cfg(feature = "remote")]
 pub mod cli;
+pub mod deploy_record;
 pub mod files;
 pub mod git;
 pub mod log_file;
@@ -11,3 +12,5 @@ pub mod out;
 pub mod source;
 pub mod ssh_keygen;
 pub mod sync;
+pub mod target_lock;
+pub mod terminal;

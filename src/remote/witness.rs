@@ -125,7 +125,7 @@ enum Question {
 
 /// Its answer.
 enum Answer {
-    Thing(String, Thing, Fields),
+    Thing(String, Box<Thing>, Fields),
     Deleted(String, Said<String>),
     Table(String, Said<Table>),
     Schema(String, Said<Vec<String>>),
@@ -192,7 +192,7 @@ pub async fn observe(
                         .insert(format!("{key}.permissions"), permissions);
                 }
                 fields.insert(key.clone(), known);
-                seen.things.insert(key, thing);
+                seen.things.insert(key, *thing);
             }
             Answer::Deleted(key, said) => {
                 seen.deleted.insert(key, said);
@@ -289,7 +289,7 @@ async fn ask(workspace: &Workspace, question: Question) -> Answer {
                     Fields::new(),
                 ),
             };
-            Answer::Thing(key, thing, fields)
+            Answer::Thing(key, Box::new(thing), fields)
         }
         Question::Deleted { key, id } => {
             let said = deleted(workspace, &key, id.as_deref()).await;

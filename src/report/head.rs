@@ -143,8 +143,14 @@ impl Counts {
 pub enum Body {
     /// `check` has nothing beyond its findings.
     None,
+    /// `digest`
+    Digest(super::DigestBody),
+    /// `authorize`, and `deploy` before it deploys
+    Authorize(super::AuthorizeBody),
     /// `verify`: expectation, observation, witness.
     Verify(super::Verification),
+    /// `deploy`
+    Deploy(super::DeployBody),
 }
 
 impl Body {

@@ -5,6 +5,14 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::{Finding, Status, fingerprint};
+use crate::policy::Level;
+
+/// The rule id of a finding about a mismatch.
+const MISMATCH: &str = "verify-mismatch";
+/// The rule id of a finding about a witness that had to speak and did not.
+const SILENT: &str = "verify-silent";
+
 /// Who tells what the workspace holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -193,6 +201,75 @@ impl Verification {
             super::Exit::Unreachable
         } else {
             super::Exit::Open
+        }
+    }
+
+    /// What is wrong, as findings, for the formats that show findings: `verify-mismatch` and `verify-silent`.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        let of_rows = self.rows.iter().filter_map(|row| {
+            let (rule, status) = match row.outcome {
+                Outcome::Mismatch => (MISMATCH, Status::Fired),
+                Outcome::Silent => (SILENT, Status::Unknown),
+                Outcome::NotWitnessed | Outcome::Verified => return None,
+            };
+            let observed = row.observed.as_deref().unwrap_or("nothing");
+            let mut finding = self.finding(
+                rule,
+                status,
+                format!(
+                    "{}: expected {}, observed {observed} (witness: {}).",
+                    row.check.words(),
+                    row.expected,
+                    row.witness
+                ),
+            );
+            finding.resource.clone_from(&row.resource);
+            finding.new = Some(row.expected.clone().into());
+            finding.remote = row.observed.clone().map(Into::into);
+            if let Some(remedy) = &row.remedy {
+                finding.remedy.clone_from(remedy);
+            }
+            finding.fingerprint = fingerprint(
+                rule,
+                finding.resource.as_deref(),
+                Some(row.check.words()),
+                finding.new.as_ref(),
+            );
+            Some(finding)
+        });
+        let of_silences = self.silences.iter().map(|s| {
+            self.finding(
+                SILENT,
+                Status::Unknown,
+                format!("The witness {} could not speak: {}", s.witness, s.why),
+            )
+        });
+        of_silences.chain(of_rows).collect()
+    }
+
+    fn finding(&self, rule: &str, status: Status, message: String) -> Finding {
+        Finding {
+            rule: rule.to_owned(),
+            family: "Verification".to_owned(),
+            level: Level::Deny,
+            status,
+            resource: None,
+            path: None,
+            old: None,
+            new: None,
+            remote: None,
+            fingerprint: fingerprint(rule, None, None, Some(&message.clone().into())),
+            message,
+            impact: if rule == MISMATCH {
+                "The workspace does not hold what was approved.".to_owned()
+            } else {
+                "Nobody can say whether the workspace holds what was approved.".to_owned()
+            },
+            remedy: "Let the witness speak, and verify again.".to_owned(),
+            location: None,
+            standing: false,
+            waiver: None,
         }
     }
 
