@@ -463,7 +463,8 @@ mod tests {
     fn it_is_killed_when_nobody_waits() {
         let (dir, cli) = program("echo $$ > pid; exec sleep 60");
         block_on(async {
-            let run = cli.stream(&[OsStr::new("x")], Stdio::null(), |_| {});
+            let words = [OsStr::new("x")];
+            let run = cli.stream(&words, Stdio::null(), |_| {});
             let _ = tokio::time::timeout(std::time::Duration::from_millis(500), run).await;
             let pid = std::fs::read_to_string(dir.path().join("pid")).unwrap();
             for _ in 0..50 {

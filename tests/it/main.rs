@@ -3,10 +3,17 @@
 
 mod approval_openssh;
 mod cli;
+#[cfg(feature = "remote")]
+mod collect;
+#[cfg(feature = "remote")]
+mod deploy_e2e;
 mod documented;
 mod fake_workspace;
 mod loader;
 mod remote;
 mod scenarios;
 mod source;
+#[cfg(feature = "remote")]
+mod stage;
 mod support;
+mod verify;

@@ -184,7 +184,23 @@ mod tests {
             row(Outcome::Mismatch, Some("pipelines.orders"), Check::RunAs),
             row(Outcome::NotWitnessed, Some("jobs.b"), Check::Gone),
         ];
-        insta::assert_snapshot!(text(Vec::new(), rows, false), @r"");
+        insta::assert_snapshot!(text(Vec::new(), rows, false), @r#"
+mismatch: the workspace does not hold what was approved: 1 check differs (exit 5)
+  1 verified, 1 mismatch, 0 silent, 1 not witnessed; asked: plan, api
+
+mismatch pipelines.orders: runs as
+  expected: a (the plan)
+  observed: b\u{1b}[31m (witness: plan)
+  do:       Set it back.
+
+not witnessed: nobody who was asked can see it; it does not decide
+  jobs.b: gone, expected a (the plan)
+
+plan    plan.json (CLI 1.13.0, serial 7, sha256 0123456789ab)
+target  prod
+policy  production (sha256 fedcba987654)
+does    1 delete, 2 update, 1 skip
+"#);
     }
 
     #[test]
@@ -193,7 +209,19 @@ mod tests {
             witness: Witness::Api,
             why: "no workspace host".to_owned(),
         }];
-        insta::assert_snapshot!(text(silences, vec![row(Outcome::Verified, None, Check::Serial)], true), @r"");
+        insta::assert_snapshot!(text(silences, vec![row(Outcome::Verified, None, Check::Serial)], true), @r#"
+not verified: a witness that had to speak did not (exit 6)
+  1 verified, 0 mismatch, 0 silent, 0 not witnessed; asked: plan, api
+
+witness api is silent: no workspace host
+
+ok the deployment: serial, expected a (the plan); plan says b\u{1b}[31m
+
+plan    plan.json (CLI 1.13.0, serial 7, sha256 0123456789ab)
+target  prod
+policy  production (sha256 fedcba987654)
+does    1 delete, 2 update, 1 skip
+"#);
         assert!(
             text(Vec::new(), Vec::new(), false)
                 .starts_with("not verified: nothing was observed (exit 6)")
