@@ -17,6 +17,7 @@
 //! - [`policy_init`]: a policy for a bundle, written from its bundle JSON
 //! - [`digest`]: plan, intent and policy digests
 //! - [`authorize`]: facts in, decision out
+//! - [`verify`]: what the workspace should hold, what it holds, the difference
 //! - [`render`]: one output format a file
 //! - [`host`]: files, clock, programs: everything that touches the machine
 //! - `remote` (cargo feature `remote`): everything that touches the network
@@ -45,3 +46,4 @@ pub mod report;
 pub mod rules;
 pub mod secret;
 pub mod text;
+pub mod verify;

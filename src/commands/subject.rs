@@ -33,7 +33,7 @@ const BUNDLE_FILES: [&str; 4] = [
 ];
 
 /// Names of approvals and of what is exported beside them.
-const APPROVAL_FILES: &str = "*.json,*.pae,*.sig";
+pub(super) const APPROVAL_FILES: &str = "*.json,*.pae,*.sig";
 
 /// The folder of approvals beside the plan.
 const APPROVALS: &str = "approvals";

@@ -149,6 +149,10 @@ pub enum Body {
     Digest(super::DigestBody),
     /// `authorize`, and `deploy` before it deploys
     Authorize(super::AuthorizeBody),
+    /// `verify`: expectation, observation, witness.
+    Verify(super::Verification),
+    /// `deploy`
+    Deploy(super::DeployBody),
 }
 
 impl Body {

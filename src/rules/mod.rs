@@ -35,6 +35,7 @@ mod waive;
 pub use catalogue::{RULES, find, known};
 pub use engine::{Judged, judge};
 pub use found::Found;
+pub(crate) use state::{Fate, fate};
 
 use crate::effect::World;
 use crate::policy::Policy;

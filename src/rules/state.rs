@@ -9,3 +9,4 @@ pub(super) use guards::{CascadeArmed, DropInactiveTables, GuardRemoved, PurgeArm
 pub(super) use prevent::{CascadeUnset, PreventDestroyBlocks, PreventDestroyMissing};
 pub(super) use register::{UnregisteredState, with_register};
 pub(super) use tables::{DatasetMove, FullRefresh, PipelineTables};
+pub(crate) use tables::{Fate, fate};

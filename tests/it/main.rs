@@ -4,6 +4,10 @@
 mod approval_openssh;
 mod architecture;
 mod cli;
+#[cfg(feature = "remote")]
+mod collect;
+#[cfg(feature = "remote")]
+mod deploy_e2e;
 mod digest;
 mod documented;
 mod fake_workspace;
@@ -12,5 +16,8 @@ mod loader;
 mod remote;
 mod scenarios;
 mod source;
+#[cfg(feature = "remote")]
+mod stage;
 mod support;
 mod tampering;
+mod verify;

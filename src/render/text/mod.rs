@@ -2,6 +2,7 @@
 
 mod gate;
 mod show;
+mod verify;
 
 use anstyle::{AnsiColor, Effects, Style};
 
@@ -30,6 +31,16 @@ pub(super) fn render(report: &Report, options: &Options) -> String {
             findings(&mut page, report, options.verbose);
             show::show(&mut page, body, options.verbose);
             foot(&mut page, report, options.verbose);
+        }
+        Body::Deploy(body) => {
+            verify::deploy(&mut page, report, body, options.verbose);
+            page.gap();
+            facts(&mut page, report);
+        }
+        Body::Verify(body) => {
+            verify::verify(&mut page, report.exit_code, body, options.verbose);
+            page.gap();
+            facts(&mut page, report);
         }
         Body::Digest(body) => gate::digest(&mut page, body),
         Body::Authorize(body) => {

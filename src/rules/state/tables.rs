@@ -36,7 +36,7 @@ rule!(PipelineTables, Doc {
 
 /// What becomes of the tables of a pipeline that is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     /// It publishes to the Hive metastore: dropped, whatever `cascade_on_destroy` says.
     DroppedHive,
     /// Legacy publishing mode: dropped.
@@ -98,7 +98,7 @@ impl Fate {
 
 /// What becomes of the tables of a pipeline when it is deleted now.
 #[must_use]
-pub(super) fn fate(world: &World<'_>, e: &Effect<'_>) -> Fate {
+pub(crate) fn fate(world: &World<'_>, e: &Effect<'_>) -> Fate {
     let now = e.remote().or_else(|| e.deployed.map(|d| &d.config));
     let text = |name: &str| {
         now.and_then(|v| v.get(name))
