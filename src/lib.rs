@@ -13,6 +13,7 @@
 //! - [`audit`]: the log, a chain of lines
 //! - [`report`]: findings, verdict, the bodies of each command
 //! - [`rules`]: the rule catalogue
+//! - [`exposure`]: what each command can delete in a target
 //! - [`render`]: one output format a file
 //! - [`host`]: files, clock, programs: everything that touches the machine
 //! - `remote` (cargo feature `remote`): everything that touches the network
@@ -23,6 +24,7 @@ pub mod audit;
 pub mod bundle;
 pub mod commands;
 pub mod effect;
+pub mod exposure;
 pub mod host;
 pub mod impact;
 pub mod input;

@@ -145,6 +145,8 @@ pub enum Body {
     None,
     /// What `show` has to say.
     Show(Box<super::show::ShowBody>),
+    /// What `exposure` has to say.
+    Exposure(super::exposure::ExposureBody),
 }
 
 impl Body {

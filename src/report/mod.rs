@@ -1,5 +1,6 @@
 //! The report in which every command ends: findings, the verdict, and a body for each command.
 
+pub mod exposure;
 mod finding;
 mod head;
 pub mod show;
