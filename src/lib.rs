@@ -18,6 +18,7 @@
 //! - [`digest`]: plan, intent and policy digests
 //! - [`authorize`]: facts in, decision out
 //! - [`verify`]: what the workspace should hold, what it holds, the difference
+//! - [`exposure`]: what each command can delete in a target
 //! - [`render`]: one output format a file
 //! - [`host`]: files, clock, programs: everything that touches the machine
 //! - `remote` (cargo feature `remote`): everything that touches the network
@@ -30,6 +31,7 @@ pub mod bundle;
 pub mod commands;
 pub mod digest;
 pub mod effect;
+pub mod exposure;
 pub mod host;
 pub mod impact;
 pub mod input;

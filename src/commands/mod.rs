@@ -14,6 +14,7 @@ mod deploy;
 #[cfg(feature = "remote")]
 mod deploy_checks;
 mod digest;
+mod exposure;
 mod key;
 mod log;
 mod outputs;

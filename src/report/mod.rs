@@ -3,6 +3,7 @@
 mod authorize;
 mod deploy;
 mod digest;
+pub mod exposure;
 mod finding;
 mod head;
 pub mod show;

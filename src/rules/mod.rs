@@ -25,6 +25,7 @@ pub mod docs;
 mod engine;
 #[cfg(test)]
 mod examples;
+pub(crate) mod facts;
 mod found;
 mod identity;
 mod integrity;

@@ -903,7 +903,8 @@ fn try_row(good: &Set, row: &Row) -> (String, bool) {
 #[test]
 fn what_changes_nothing_that_ships_stays_authorized() {
     let good = Set::good();
-    let quiet: [(&str, fn(&mut Set)); 6] = [
+    type Change = fn(&mut Set);
+    let quiet: [(&str, Change); 6] = [
         ("an ignored file that does not ship", |s| {
             s.write("repo/notes.tmp", "x")
         }),
