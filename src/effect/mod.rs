@@ -16,7 +16,7 @@ pub use identity::{
 };
 pub(crate) use reference::nodes;
 pub use renamed::Successor;
-pub use sent::indexed;
+pub use sent::{Named, indexed};
 
 use std::borrow::Cow;
 

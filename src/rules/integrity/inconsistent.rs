@@ -1,8 +1,8 @@
 //! `inconsistent-plan`: an entry's two accounts differ. The CLI sends `new_state`; a plan that describes less than it sends is a lie.
 
-use crate::effect::{Effect, World, differences, indexed, nodes, same};
+use crate::effect::{Effect, Named, World, differences, indexed, nodes, same};
 use crate::json::Value;
-use crate::plan::{Action, Change, Engine, FieldPath, Segment};
+use crate::plan::{Action, Engine, FieldPath, Segment};
 use crate::secret::REDACTED;
 
 use super::super::{Context, Doc, Family, Found, Rule, fires, quiet};
@@ -117,13 +117,19 @@ fn check(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
             }
         }
     }
-    vars(e, faults);
+    let named = Named::of(e);
+    let is_named = |path: &FieldPath| {
+        named.overlaps(path)
+            || e.sent()
+                .is_some_and(|sent| named.overlaps(&e.indexed(sent, path)))
+    };
+    vars(e, &is_named, faults);
     changes_against_sent(e, faults);
     if entry.action.is_update_like()
         && let Some(sent) = e.sent()
     {
         if let Some(remote) = e.remote() {
-            sent_against_remote(e, remote, sent, faults);
+            sent_against_remote(e, &named, remote, sent, faults);
         }
         if let Some(deployed) = e
             .deployed
@@ -132,7 +138,7 @@ fn check(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
         {
             for d in differences(deployed, sent) {
                 let path = e.unrooted(d.path);
-                if !is_named(e, &path) && !e.is_open(&path) {
+                if !is_named(&path) && !e.is_open(&path) {
                     faults.push((
                         path.clone(),
                         format!(
@@ -146,7 +152,11 @@ fn check(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
 }
 
 /// Point 7: what waits for a reference, waits for an entry that comes before, and in an update it is a change.
-fn vars(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
+fn vars(
+    e: &Effect<'_>,
+    is_named: &dyn Fn(&FieldPath) -> bool,
+    faults: &mut Vec<(FieldPath, String)>,
+) {
     for (path, text) in e.entry.new_state.iter().flat_map(|s| &s.vars) {
         if let Some(node) = nodes(text).find(|n| !e.entry.depends_on.iter().any(|d| *d.node == **n))
         {
@@ -158,7 +168,7 @@ fn vars(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
                 ),
             ));
         }
-        if e.entry.action.is_update_like() && !is_named(e, path) {
+        if e.entry.action.is_update_like() && !is_named(path) {
             faults.push((
                 path.clone(),
                 format!("{path} waits for a reference, and no change names it"),
@@ -192,6 +202,7 @@ fn changes_against_sent(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
 /// Point 5: what is sent otherwise than the workspace has it, a change names.
 fn sent_against_remote(
     e: &Effect<'_>,
+    named: &Named<'_>,
     remote: &Value,
     sent: &Value,
     faults: &mut Vec<(FieldPath, String)>,
@@ -204,25 +215,17 @@ fn sent_against_remote(
         if e.is_open(&path) || e.never_returned(&path, d.from) {
             continue;
         }
-        let covering: Vec<&Change> = e
-            .entry
-            .changes
-            .iter()
-            .filter(|(p, _)| names(e, p, &path))
-            .map(|(_, c)| c)
-            .collect();
         let fault = match d.to {
             None => {
                 let item = matches!(path.segments().last(), Some(Segment::Item(..)));
-                let above = e
-                    .entry
-                    .changes
-                    .iter()
-                    .any(|(p, _)| p.covers(&path) || e.unrooted(p.clone()).covers(&path));
-                item && !above
+                item && !named.is_covered(&path)
             }
             // A list whose items have no identity: what is gone from it counts like what is new in it.
-            Some(_) => covering.is_empty() || covering.iter().all(|c| c.new.is_none()),
+            Some(_) => {
+                let mut covering = named.changes(&path);
+                covering.extend(named.changes(&e.indexed(sent, &path)));
+                covering.iter().all(|c| c.new.is_none())
+            }
         };
         if fault {
             faults.push((
@@ -233,20 +236,6 @@ fn sent_against_remote(
                 ),
             ));
         }
-    }
-}
-
-fn is_named(e: &Effect<'_>, path: &FieldPath) -> bool {
-    e.entry.changes.iter().any(|(p, _)| names(e, p, path))
-}
-
-/// Whether the path of a change names this field: at, above or below it, by identity or by index.
-fn names(e: &Effect<'_>, change: &FieldPath, path: &FieldPath) -> bool {
-    change.overlaps(path) || {
-        let change = e.unrooted(change.clone());
-        change.overlaps(path)
-            || e.sent()
-                .is_some_and(|sent| indexed(sent, &change).overlaps(&indexed(sent, path)))
     }
 }
 
