@@ -115,6 +115,22 @@ pub fn differences<'v>(from: &'v Value, to: &'v Value) -> Vec<Difference<'v>> {
         None,
         Some(from),
         Some(to),
+        true,
+        &mut out,
+    );
+    out
+}
+
+/// The same with the items of all lists by index where they have one length.
+#[must_use]
+pub fn differences_by_index<'v>(from: &'v Value, to: &'v Value) -> Vec<Difference<'v>> {
+    let mut out = Vec::new();
+    walk(
+        &mut FieldPath::default(),
+        None,
+        Some(from),
+        Some(to),
+        false,
         &mut out,
     );
     out
@@ -125,28 +141,36 @@ fn walk<'v>(
     list: Option<&str>,
     from: Option<&'v Value>,
     to: Option<&'v Value>,
+    identity: bool,
     out: &mut Vec<Difference<'v>>,
 ) {
     match (from, to) {
         (Some(Value::Object(x)), Some(Value::Object(y))) => {
             for (k, v) in x.iter() {
                 path.push(Segment::Field(k.into()));
-                walk(path, Some(k), Some(v), y.get(k), out);
+                walk(path, Some(k), Some(v), y.get(k), identity, out);
                 path.pop();
             }
             for (k, v) in y.iter().filter(|(k, _)| x.get(k).is_none()) {
                 path.push(Segment::Field(k.into()));
-                walk(path, Some(k), None, Some(v), out);
+                walk(path, Some(k), None, Some(v), identity, out);
                 path.pop();
             }
         }
         (Some(Value::Array(x)), Some(Value::Array(y))) => {
             match (by_identity(list, x), by_identity(list, y)) {
-                (Some(x), Some(y)) => {
+                (Some(x), Some(y)) if identity => {
                     let ids = x.keys().chain(y.keys().filter(|id| !x.contains_key(*id)));
                     for id in ids {
                         path.push(Segment::Item(id.0.into(), id.1.into()));
-                        walk(path, None, x.get(id).copied(), y.get(id).copied(), out);
+                        walk(
+                            path,
+                            None,
+                            x.get(id).copied(),
+                            y.get(id).copied(),
+                            identity,
+                            out,
+                        );
                         path.pop();
                     }
                 }
@@ -155,7 +179,7 @@ fn walk<'v>(
                 _ if x.len() == y.len() => {
                     for (i, (x, y)) in x.iter().zip(y).enumerate() {
                         path.push(Segment::Index(i));
-                        walk(path, None, Some(x), Some(y), out);
+                        walk(path, None, Some(x), Some(y), identity, out);
                         path.pop();
                     }
                 }

@@ -10,13 +10,13 @@ mod renamed;
 mod sent;
 
 pub use container::{Lost, Namespace, namespaces};
-pub use diff::{Difference, differences, item_identity, same};
+pub use diff::{Difference, differences, differences_by_index, item_identity, same};
 pub use identity::{
     IDENTITY_TYPES, Kind, Principal, RunAs, is_person, looks_like_person, principal_of, same_name,
 };
 pub(crate) use reference::nodes;
 pub use renamed::Successor;
-pub use sent::indexed;
+pub use sent::{Named, indexed};
 
 use std::borrow::Cow;
 

@@ -51,7 +51,10 @@ fn without_hash_commands<'t>(text: &'t str, second: &str) -> Cow<'t, str> {
 }
 
 /// A text in which every `::` at the start of a line, white space aside, has both colons replaced.
-fn without_colon_commands(text: &str, colons: &str) -> String {
+fn without_colon_commands<'t>(text: Cow<'t, str>, colons: &str) -> Cow<'t, str> {
+    if !text.lines().any(|line| line.trim_start().starts_with("::")) {
+        return text;
+    }
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let (indent, rest) = line.split_at(line.len() - line.trim_start().len());
@@ -64,23 +67,30 @@ fn without_colon_commands(text: &str, colons: &str) -> String {
             None => out.push_str(line),
         }
     }
-    out
+    Cow::Owned(out)
 }
 
 /// A whole document for a log, such that no line of it is a command: `##[`, `##vso[`, and `::` at the start of a line.
 #[must_use]
 pub fn log(document: &str) -> String {
-    without_colon_commands(&without_hash_commands(document, "\\u{23}"), ":\\u{3a}")
+    without_colon_commands(without_hash_commands(document, "\\u{23}"), ":\\u{3a}").into_owned()
 }
 
 /// A whole JSON document with everything invisible inside its strings escaped, and without commands. The values stay the same.
 #[must_use]
-pub fn json(document: &str) -> String {
-    let document = without_hash_commands(document, "\\u0023");
+pub fn json(document: String) -> String {
+    // A line break or tab outside a string is layout; inside one the writer has already escaped it.
+    let hidden = |c: char| is_invisible(c) && !matches!(c, '\n' | '\r' | '\t');
+    let document = match without_hash_commands(&document, "\\u0023") {
+        Cow::Borrowed(_) => document,
+        Cow::Owned(changed) => changed,
+    };
+    if !document.chars().any(hidden) {
+        return document;
+    }
     let mut out = String::with_capacity(document.len());
     for c in document.chars() {
-        // A line break or tab outside a string is layout; inside one the writer has already escaped it.
-        if is_invisible(c) && !matches!(c, '\n' | '\r' | '\t') {
+        if hidden(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _ = write!(out, "\\u{unit:04x}");
             }
@@ -94,7 +104,7 @@ pub fn json(document: &str) -> String {
 /// A whole HTML or XML document without commands of a log; the text stays the same.
 #[must_use]
 pub fn markup(document: &str) -> String {
-    without_colon_commands(&without_hash_commands(document, "&#35;"), "&#58;:")
+    without_colon_commands(without_hash_commands(document, "&#35;"), "&#58;:").into_owned()
 }
 
 /// A text inside HTML, in an element or in a quoted attribute.
@@ -304,7 +314,7 @@ mod tests {
         #[test]
         fn json_keeps_its_values(text in "(\\PC|[#\\[vVsSoO:\n\r\u{1b}\u{202e}\u{9b}\u{e0041}]){0,40}") {
             let document = serde_json::to_string(&text).unwrap();
-            let escaped = json(&document);
+            let escaped = json(document);
             proptest::prop_assert_eq!(serde_json::from_str::<String>(&escaped).unwrap(), text);
             proptest::prop_assert!(!escaped.chars().any(is_invisible));
             proptest::prop_assert!(!escaped.to_lowercase().contains("##[") && !escaped.to_lowercase().contains("##vso["));

@@ -211,5 +211,5 @@ fn json(head: &Head<'_>, body: &ExposureBody) -> String {
     };
     // A struct of texts and numbers always serialises.
     let text = serde_json::to_string_pretty(&document).unwrap_or_default();
-    escape::json(&(text + "\n"))
+    escape::json(text + "\n")
 }

@@ -35,19 +35,9 @@ pub(super) fn within(report: &Report, limit: usize) -> String {
     escape::log(&doc.finish())
 }
 
-fn mark(report: &Report) -> &'static str {
-    match (words::is_judged(report), report.verdict) {
-        (false, _) => "ℹ️",
-        (_, crate::report::Verdict::Closed) => "⛔",
-        (_, crate::report::Verdict::Review) => "⚠️",
-        (_, crate::report::Verdict::Open) => "✅",
-    }
-}
-
 fn head(doc: &mut Document, report: &Report) {
     let mut out = format!(
-        "### {} {}: {}\n\n",
-        mark(report),
+        "### {}: {}\n\n",
         words::verdict_word(report),
         markdown(&words::verdict(report))
     );

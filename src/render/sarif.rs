@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::json::document;
@@ -17,17 +18,6 @@ pub(super) fn render(report: &Report) -> String {
             rules.len() - 1
         });
     }
-    let results: Vec<Value> = report
-        .findings
-        .iter()
-        .map(|f| {
-            result(
-                report,
-                f,
-                index.get(f.rule.as_str()).copied().unwrap_or_default(),
-            )
-        })
-        .collect();
     let notifications: Vec<Value> = report
         .not_run
         .iter()
@@ -39,30 +29,67 @@ pub(super) fn render(report: &Report) -> String {
             })
         })
         .collect();
-    document(&json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": {"driver": {
+    document(&Log {
+        schema: "https://json.schemastore.org/sarif-2.1.0.json",
+        version: "2.1.0",
+        runs: [Run {
+            tool: json!({"driver": {
                 "name": "bundlegate",
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
                 "rules": rules,
-            }},
-            "automationDetails": {"id": format!("bundlegate/{}", report.command)},
-            "invocations": [{
+            }}),
+            automation_details: json!({"id": format!("bundlegate/{}", report.command)}),
+            invocations: json!([{
                 "executionSuccessful": true,
                 "exitCode": report.exit_code,
                 "toolExecutionNotifications": notifications,
-            }],
-            "properties": {
+            }]),
+            properties: json!({
                 "verdict": report.verdict,
                 "planSha256": report.plan.sha256,
                 "target": report.target.as_deref().map(escape::terminal),
-            },
-            "columnKind": "unicodeCodePoints",
-            "results": results,
+            }),
+            column_kind: "unicodeCodePoints",
+            results: Results { report, index },
         }],
-    }))
+    })
+}
+
+#[derive(Serialize)]
+struct Log<'r> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    version: &'static str,
+    runs: [Run<'r>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run<'r> {
+    tool: Value,
+    automation_details: Value,
+    invocations: Value,
+    properties: Value,
+    column_kind: &'static str,
+    results: Results<'r>,
+}
+
+/// The results, made one by one as they are written: a report can hold many.
+struct Results<'r> {
+    report: &'r Report,
+    index: BTreeMap<&'r str, usize>,
+}
+
+impl Serialize for Results<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.report.findings.iter().map(|f| {
+            result(
+                self.report,
+                f,
+                self.index.get(f.rule.as_str()).copied().unwrap_or_default(),
+            )
+        }))
+    }
 }
 
 /// What is known of a rule: its documentation, or for a rule of the policy what the finding says.

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use bundlegate::render::{Format, Options, render};
 use bundlegate::report::Report;
 use bundlegate::report::show::ShowOptions;
+use sha2::{Digest as _, Sha256};
 
 use super::hostile::{HOSTILE, report};
 use super::reports::{Texts, root};
@@ -61,6 +62,12 @@ fn example() -> Report {
     };
     let mut report = texts.report(Some(&ShowOptions::default()));
     report.plan.path = "examples/orders/plan.json".to_owned();
+    report.plan.sha256 = hex::encode(Sha256::digest(&texts.plan));
+    if let Some(policy) = &mut report.policy {
+        policy.sha256 = hex::encode(Sha256::digest(
+            super::reports::production().resolved_canonical(),
+        ));
+    }
     report
 }
 

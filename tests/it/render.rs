@@ -392,7 +392,7 @@ did not run: missing-remote, state-mismatch (give --state); ignored-field (give 
 fn markdown_in_words() {
     let report = Texts::of("schema-recreate").report(Some(&ShowOptions::default()));
     insta::assert_snapshot!(render(Format::Markdown, &report, &Options::default()), @r#"
-### ⛔ closed: 2 findings forbid this deploy, 1 more needs a review
+### closed: 2 findings forbid this deploy, 1 more needs a review
 
 No approval lifts a deny: change what those findings name, and plan again.
 

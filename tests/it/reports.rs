@@ -99,7 +99,7 @@ pub(crate) fn root() -> PathBuf {
 }
 
 /// The embedded policy for production. Rules that it names count as known.
-fn production() -> Policy {
+pub(crate) fn production() -> Policy {
     let mut rules: Vec<&str> = RULES.iter().map(|r| r.doc().id).collect();
     let text = Embedded::Production.text();
     rules.extend(

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use super::FieldChange;
 use super::diff::{self, Budget};
-use crate::effect::{Effect, differences, indexed, same};
+use crate::effect::{Effect, Named, differences, indexed, same};
 use crate::json::{self, Value};
 use crate::plan::{Action, Change, FieldPath, Segment};
 use crate::secret::{Shown, hide, is_secret_field_of};
@@ -105,7 +105,7 @@ impl Maker<'_, '_> {
         let Some(sent) = self.e.sent() else {
             return Vec::new();
         };
-        let mut named = Named::of(self.e, sent);
+        let mut named = Named::of(self.e);
         let mut out = Vec::new();
         for (path, text) in self.e.entry.new_state.iter().flat_map(|s| &s.vars) {
             let path = self.e.unrooted(path.clone());
@@ -138,7 +138,7 @@ impl Maker<'_, '_> {
         for (now, from_workspace) in [(remote, true), (deployed, false)] {
             for d in now.map(|n| differences(n, sent)).unwrap_or_default() {
                 let path = self.e.unrooted(d.path);
-                let at = indexed_in_list(self.e, sent, &path);
+                let at = self.e.plain(sent, &path);
                 let server_side = from_workspace
                     && (self.e.never_returned(&path, d.from)
                         || (d.to.is_none()
@@ -207,7 +207,7 @@ impl Maker<'_, '_> {
     /// The reference for which exactly this field, or one above it, waits.
     fn waits_for(&self, path: &FieldPath) -> Option<&str> {
         let sent = self.e.sent()?;
-        let rooted = rooted(self.e, sent, path);
+        let rooted = self.e.rooted(sent, path);
         self.e
             .waits_for(&indexed(sent, &rooted))
             .or_else(|| self.e.waits_for(&rooted))
@@ -273,7 +273,7 @@ impl Maker<'_, '_> {
         if state.vars.is_empty() {
             return;
         }
-        let base = indexed(&state.value, &rooted(self.e, &state.value, path));
+        let base = indexed(&state.value, &self.e.rooted(&state.value, path));
         for (var, text) in &state.vars {
             let Some(below) = var.segments().strip_prefix(base.segments()) else {
                 continue;
@@ -319,57 +319,4 @@ fn secret_name<'p>(kind: &str, path: &'p FieldPath) -> Option<&'p str> {
             _ => None,
         })
         .or_else(|| path.last_field())
-}
-
-/// The path from the root of what is sent: those of permissions and grants start in the list.
-fn rooted(e: &Effect<'_>, sent: &Value, path: &FieldPath) -> FieldPath {
-    if e.is_resource() || matches!(path.segments().first(), Some(Segment::Field(_))) {
-        return path.clone();
-    }
-    let list = if sent.get("__embed__").is_some() {
-        "__embed__"
-    } else {
-        "acls"
-    };
-    let mut segments = vec![Segment::Field(list.into())];
-    segments.extend_from_slice(path.segments());
-    FieldPath::from(segments)
-}
-
-/// The path with items by index, without the list's own name.
-fn indexed_in_list(e: &Effect<'_>, sent: &Value, path: &FieldPath) -> FieldPath {
-    e.unrooted(indexed(sent, &rooted(e, sent, path)))
-}
-
-/// The paths that changes name, as they stand and by index; finds one at, above or below a field without looking at all of them.
-struct Named(std::collections::BTreeSet<FieldPath>);
-
-impl Named {
-    fn of(e: &Effect<'_>, sent: &Value) -> Self {
-        let mut set = std::collections::BTreeSet::new();
-        for (path, _) in &e.entry.changes {
-            set.insert(indexed_in_list(e, sent, path));
-            set.insert(path.clone());
-        }
-        Self(set)
-    }
-
-    fn add(&mut self, path: FieldPath) {
-        self.0.insert(path);
-    }
-
-    fn overlaps(&self, path: &FieldPath) -> bool {
-        let segments = path.segments();
-        let above = (0..segments.len()).any(|n| {
-            segments
-                .get(..n)
-                .is_some_and(|s| self.0.contains(&FieldPath::from(s.to_vec())))
-        });
-        above
-            || self
-                .0
-                .range(path.clone()..)
-                .next()
-                .is_some_and(|next| path.covers(next))
-    }
 }
