@@ -6,6 +6,7 @@ mod cli;
 mod documented;
 mod fake_workspace;
 mod loader;
+mod policy_commands;
 mod remote;
 mod scenarios;
 mod source;
