@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{Failure, check, policy_cmd, rules};
+use super::{Failure, check, policy_cmd, rules, show};
 use crate::json::{Limits, MAX_INPUT_BYTES};
 use crate::report::Exit;
 
@@ -40,6 +40,8 @@ pub struct Cli {
 enum Command {
     /// Judge a plan against a policy
     Check(Box<check::CheckArgs>),
+    /// Show what a plan changes, from what to what, and what it can destroy
+    Show(show::ShowArgs),
     /// List the rules, or explain one
     Rules(rules::RulesArgs),
     /// Write a policy, check it, look at it, try it
@@ -145,6 +147,7 @@ impl Cli {
         };
         match &self.command {
             Command::Check(args) => check::run(args, globals),
+            Command::Show(args) => show::run(args, globals),
             Command::Rules(args) => rules::run(args, globals),
             Command::Policy(args) => policy_cmd::run(args, globals),
         }

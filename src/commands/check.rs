@@ -5,14 +5,14 @@ use sha2::{Digest as _, Sha256};
 
 use super::Failure;
 use super::args::{Globals, InputArgs};
-use super::outputs::Outputs;
+use super::outputs::{OutputArgs, Outputs};
 use super::policy::PolicyArgs;
 use crate::effect::World;
 use crate::host::out;
 use crate::input::{self, Loaded};
 use crate::plan::{Engine, PLAN_VERSION};
 use crate::policy::Policy;
-use crate::report::{Body, Counts, Exit, PlanHead, PolicyHead, Report, SCHEMA, verdict};
+use crate::report::{Body, Counts, Exit, PlanHead, PolicyHead, Report, SCHEMA, Verdict, verdict};
 use crate::rules::{Context, judge};
 
 /// Judge a plan against a policy
@@ -29,16 +29,15 @@ pub(super) struct CheckArgs {
     inputs: InputArgs,
     #[command(flatten)]
     policy: PolicyArgs,
-    /// Output: text or json, to standard output or to a file; repeatable
-    #[arg(short, long, value_name = "FORMAT[=FILE]")]
-    output: Vec<String>,
+    #[command(flatten)]
+    outputs: OutputArgs,
     /// Exit 0 also when the gate is closed or a review is needed (for jobs that only report)
     #[arg(long)]
     exit_zero: bool,
 }
 
 pub(super) fn run(args: &CheckArgs, globals: Globals) -> Result<Exit, Failure> {
-    let outputs = Outputs::parse(&args.output)?;
+    let outputs = Outputs::parse(&args.outputs)?;
     let policy = args
         .policy
         .load(globals.colour(out::stderr_is_terminal()))?;
@@ -57,31 +56,47 @@ pub(super) fn run(args: &CheckArgs, globals: Globals) -> Result<Exit, Failure> {
         verdict.exit()
     };
     let report = Report {
-        schema: SCHEMA,
-        command: "check",
-        verdict,
-        exit_code: exit.code(),
-        plan: plan_head(&loaded),
-        target: world.target().map(str::to_owned),
-        policy: Some(policy_head(&policy)),
-        inputs: loaded
-            .sources
-            .iter()
-            .map(|s| (s.input.name(), s.sha256.clone()))
-            .collect(),
         not_run: judged.not_run,
-        summary: Counts::of(&loaded.plan),
         findings: judged.findings,
-        body: Body::None,
+        ..head("check", &loaded, &world, Some(&policy), verdict, exit)
     };
+    outputs.write(&report, globals)?;
+    Ok(exit)
+}
+
+/// What every report says of the plan, the policy and the inputs; says on standard error which flags took the place of a collected file.
+pub(super) fn head(
+    command: &'static str,
+    loaded: &Loaded,
+    world: &World<'_>,
+    policy: Option<&Policy>,
+    verdict: Verdict,
+    exit: Exit,
+) -> Report {
     for flag in &loaded.overridden {
         out::stderr(&format!(
             "note: --{} is used in place of the file in the collected folder\n",
             flag.replace('_', "-")
         ));
     }
-    outputs.write(&report, globals)?;
-    Ok(exit)
+    Report {
+        schema: SCHEMA,
+        command,
+        verdict,
+        exit_code: exit.code(),
+        plan: plan_head(loaded),
+        target: world.target().map(str::to_owned),
+        policy: policy.map(policy_head),
+        inputs: loaded
+            .sources
+            .iter()
+            .map(|s| (s.input.name(), s.sha256.clone()))
+            .collect(),
+        not_run: Vec::new(),
+        summary: Counts::of(&loaded.plan),
+        findings: Vec::new(),
+        body: Body::None,
+    }
 }
 
 /// What the report says of the plan.

@@ -2,10 +2,12 @@
 
 mod args;
 mod check;
+mod ci;
 mod outputs;
 mod policy;
 mod policy_cmd;
 mod rules;
+mod show;
 
 use std::process::ExitCode;
 

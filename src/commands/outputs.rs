@@ -4,31 +4,64 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::Args;
+
 use super::Failure;
 use super::args::Globals;
+use super::ci;
 use crate::host::{files, out};
 use crate::render::{self, Format, Options};
 use crate::report::Report;
 use crate::text::visible;
+
+/// Where a report goes.
+#[derive(Debug, Args)]
+pub(super) struct OutputArgs {
+    /// Format (text, json, markdown, html, sarif, junit, github, azure), to standard output or to a file; repeatable
+    #[arg(short, long, value_name = "FORMAT[=FILE]")]
+    output: Vec<String>,
+    /// No annotations, summary and output variables by itself on GitHub Actions and Azure DevOps
+    #[arg(long)]
+    no_ci_output: bool,
+}
 
 /// The outputs of one command; `F`: its formats.
 #[derive(Debug)]
 pub(super) struct Outputs<F = Format> {
     stdout: F,
     files: Vec<(F, PathBuf)>,
+    ci: bool,
 }
 
 impl Outputs {
     /// Reads `-o`. Text goes to standard output unless a format without a file takes its place.
-    pub(super) fn parse(given: &[String]) -> Result<Self, Failure> {
-        Self::parse_or(given, Format::Text)
+    pub(super) fn parse(args: &OutputArgs) -> Result<Self, Failure> {
+        let outputs = Self::parse_or(&args.output, Format::Text)?;
+        Ok(Self {
+            ci: !args.no_ci_output,
+            ..outputs
+        })
     }
 
     /// Writes everything. A file that cannot be written does not keep the others from being written.
     pub(super) fn write(&self, report: &Report, globals: Globals) -> Result<(), Failure> {
         self.write_each(globals, |format, options| {
             render::render(format, report, options)
-        })
+        })?;
+        if self.ci {
+            ci::write(report, &self.formats())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The formats that are asked for in words.
+    fn formats(&self) -> Vec<Format> {
+        self.files
+            .iter()
+            .map(|(f, _)| *f)
+            .chain([self.stdout])
+            .collect()
     }
 }
 
@@ -72,6 +105,7 @@ impl<F: FromStr<Err: Display> + Copy + Display> Outputs<F> {
         Ok(Self {
             stdout: stdout.unwrap_or(usual),
             files,
+            ci: false,
         })
     }
 

@@ -524,12 +524,30 @@ fn vars(members: Object, value: &Value) -> Read<Vec<(FieldPath, Box<str>)>> {
             .under(value_step(&name));
         };
         match FieldPath::parse(&name) {
-            Ok(path) => out.push((as_in(value, &path), text)),
+            Ok(path) => out.push((as_in(value, &rooted(value, path)), text)),
             Err(message) => return bad(message).under(|| Step::Key(name.to_string())),
         }
     }
     out.sort_unstable();
     Ok(out)
+}
+
+/// A path of permissions or grants that starts in the list itself, with the name of the list before it.
+fn rooted(value: &Value, path: FieldPath) -> FieldPath {
+    let list = ["__embed__", "acls"]
+        .into_iter()
+        .find(|l| value.get(l).is_some());
+    match (path.segments().first(), list) {
+        (Some(Segment::Index(_) | Segment::Item(..)), Some(list)) => {
+            let first = Segment::Field(list.into());
+            FieldPath::from(
+                std::iter::once(first)
+                    .chain(path.segments().iter().cloned())
+                    .collect::<Vec<_>>(),
+            )
+        }
+        _ => path,
+    }
 }
 
 /// `vars` writes `tags.cost.centre` for the key `cost.centre` of `tags`: the path with the keys as they stand in the value.

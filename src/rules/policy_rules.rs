@@ -115,8 +115,12 @@ rule!(DeadSelector, Doc {
         quiet(SKIPPED).head(r#""plan_version": 2, "cli_version": "1.21.0", "lineage": "l", "serial": 1, "not_selected": 1"#).policy("protect: [jobs.other]"),
     ],
 }, |cx, out| {
+    let selectors = cx.policy.selectors();
+    if selectors.is_empty() {
+        return;
+    }
     let known = Known::of(cx);
-    for used in cx.policy.selectors() {
+    for used in selectors {
         if let Some(why) = dead(cx, &known, &used) {
             let message = format!("{} selects nothing: {} ({why}).", visible(&used.place), quoted(used.text));
             out.push(Found::deployment(message).field(&["policy"]).from_to(None, Some(&format!("{} {}", used.place, used.text))).place(place(used.at)));

@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod approval_openssh;
+mod architecture;
 mod cli;
 mod documented;
 mod fake_workspace;

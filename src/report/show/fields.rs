@@ -50,23 +50,27 @@ impl Maker<'_, '_> {
             let list = path.last_field();
             let after = self.e.sent_at(path);
             let waits = self.waits_for(path).is_some();
+            // Dashboards and Genie spaces: an edit by hand shows in the etag only.
+            let etag = matches!(self.e.kind(), "dashboards" | "genie_spaces")
+                && path.starts_with(&["etag"]);
             let edited = !waits
-                && same(list, change.old.as_ref(), after)
-                && !same(list, change.remote.as_ref(), after);
+                && change.old.is_some()
+                && (etag || same(list, change.old.as_ref(), after))
+                && !same(list, change.remote.as_ref(), change.old.as_ref());
             let before = change.old.as_ref().or(change.remote.as_ref());
             let workspace = change
                 .remote
                 .as_ref()
                 .filter(|r| !same(list, Some(r), before));
-            if edited && change.old.is_some() {
-                let said = said(
+            if edited {
+                let mut field = self.field(said(
                     path.clone(),
                     change,
                     change.old.as_ref(),
                     after,
                     change.remote.as_ref(),
-                );
-                let field = self.field(said);
+                ));
+                field.diff = None;
                 drift.push(field);
                 continue;
             }

@@ -56,7 +56,8 @@ pub struct ShownEntry {
     pub location: Option<Place>,
     /// The fields that the bundle changes.
     pub changes: Vec<FieldChange>,
-    /// The fields that someone changed in the workspace and that the deploy puts back.
+    /// The fields that someone changed in the workspace and that the deploy puts back: `workspace` is what stands there now,
+    /// `before` what the last deploy set.
     pub drift: Vec<FieldChange>,
 }
 

@@ -1,13 +1,13 @@
 //! For a terminal or a log: one screen, the most dangerous first.
 
-use std::collections::HashMap;
+mod show;
 
 use anstyle::{AnsiColor, Effects, Style};
 
 use super::wrap::wrap;
 use super::{DEFAULT_WIDTH, Options, escape, words};
 use crate::policy::Level;
-use crate::report::{Finding, Report, Status, Verdict};
+use crate::report::{Body, Finding, Report, Status, Verdict};
 
 /// Narrower than this nothing can be read.
 const MIN_WIDTH: usize = 20;
@@ -20,6 +20,9 @@ pub(super) fn render(report: &Report, options: &Options) -> String {
     };
     head(&mut page, report);
     findings(&mut page, report, options.verbose);
+    if let Body::Show(body) = &report.body {
+        show::show(&mut page, body, options.verbose);
+    }
     foot(&mut page, report, options.verbose);
     escape::log(&page.out)
 }
@@ -47,6 +50,25 @@ impl Page {
         } else {
             wrap(&mut self.out, &text, self.width, first, &rest);
         }
+    }
+
+    /// One line of a diff, not wrapped: a break would look like a line of its own. Pieces that differ are underlined.
+    pub(super) fn pieces(&mut self, first: &str, style: Style, parts: &[(bool, String)]) {
+        if !self.colour {
+            self.out.push_str(first);
+            for (_, text) in parts {
+                self.out.push_str(&escape::terminal(text));
+            }
+        } else {
+            let changed = style.effects(style.get_effects() | Effects::UNDERLINE);
+            self.out.push_str(&format!("{style}{first}{style:#}"));
+            for (differs, text) in parts {
+                let style = if *differs { changed } else { style };
+                self.out
+                    .push_str(&format!("{style}{}{style:#}", escape::terminal(text)));
+            }
+        }
+        self.out.push('\n');
     }
 
     /// An empty line.
@@ -111,8 +133,7 @@ fn head(page: &mut Page, report: &Report) {
 
 fn findings(page: &mut Page, report: &Report, verbose: bool) {
     let parts = words::parts(report);
-    // Why and what to do are said once; a later finding of the same kind names the one that says it.
-    let mut told: HashMap<(&str, &str, &str), &str> = HashMap::new();
+    let mut told = words::Told::default();
     for f in &parts.single {
         page.gap();
         finding(page, f, &mut told, verbose);
@@ -147,12 +168,7 @@ fn findings(page: &mut Page, report: &Report, verbose: bool) {
     }
 }
 
-fn finding<'r>(
-    page: &mut Page,
-    f: &'r Finding,
-    told: &mut HashMap<(&'r str, &'r str, &'r str), &'r str>,
-    verbose: bool,
-) {
+fn finding<'r>(page: &mut Page, f: &'r Finding, told: &mut words::Told<'r>, verbose: bool) {
     let mut title = format!("{}  {}", f.rule, words::subject(f));
     match f.status {
         Status::Fired => {}
@@ -171,16 +187,15 @@ fn finding<'r>(
     if let Some(waiver) = words::waiver(f) {
         page.line("  waived by: ", DIM, &waiver);
     }
-    let subject = words::subject(f);
-    match told.get(&(f.rule.as_str(), f.impact.as_str(), f.remedy.as_str())) {
-        Some(other) if !verbose && *other != subject => {
-            page.line("  why, do: ", DIM, &format!("as for {other}"));
+    match told.by(f) {
+        Some(other) if !verbose => {
+            if other != words::subject(f) {
+                page.line("  why, do: ", DIM, &format!("as for {other}"));
+            }
         }
-        Some(_) if !verbose => {}
         _ => {
             page.line("  why: ", DIM, &f.impact);
             page.line("  do:  ", DIM, &f.remedy);
-            told.insert((&f.rule, &f.impact, &f.remedy), subject);
         }
     }
     if verbose {
@@ -218,8 +233,8 @@ fn foot(page: &mut Page, report: &Report, verbose: bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use crate::render::sample;
     use unicode_width::UnicodeWidthStr as _;
 
     #[test]
