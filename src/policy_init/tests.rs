@@ -191,7 +191,7 @@ fn the_comments_are_valid_without_their_marks() {
     let register: String = text
         .lines()
         .skip_while(|line| *line != "# state:")
-        .take_while(|line| *line != "")
+        .take_while(|line| !line.is_empty())
         .filter_map(|line| line.strip_prefix("# "))
         .flat_map(|line| [line, "\n"])
         .collect();
