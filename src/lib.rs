@@ -15,6 +15,10 @@
 //! - [`rules`]: the rule catalogue
 //! - [`policy_test`], [`replay`]: a policy tried on cases and on recorded plans
 //! - [`policy_init`]: a policy for a bundle, written from its bundle JSON
+//! - [`digest`]: plan, intent and policy digests
+//! - [`authorize`]: facts in, decision out
+//! - [`verify`]: what the workspace should hold, what it holds, the difference
+//! - [`exposure`]: what each command can delete in a target
 //! - [`render`]: one output format a file
 //! - [`host`]: files, clock, programs: everything that touches the machine
 //! - `remote` (cargo feature `remote`): everything that touches the network
@@ -22,9 +26,12 @@
 
 pub mod approval;
 pub mod audit;
+pub mod authorize;
 pub mod bundle;
 pub mod commands;
+pub mod digest;
 pub mod effect;
+pub mod exposure;
 pub mod host;
 pub mod impact;
 pub mod input;
@@ -41,3 +48,4 @@ pub mod report;
 pub mod rules;
 pub mod secret;
 pub mod text;
+pub mod verify;

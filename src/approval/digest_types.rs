@@ -100,6 +100,15 @@ impl Sha256Hex {
 pub struct IntentDigest(String);
 
 impl IntentDigest {
+    /// The digest of some bytes: the domain's prefix and the canonical form.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(format!(
+            "{INTENT_PREFIX}{}",
+            hex::encode(Sha256::digest(bytes))
+        ))
+    }
+
     /// Takes the whole text, prefix included.
     ///
     /// # Errors

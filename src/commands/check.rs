@@ -1,12 +1,13 @@
 //! `check PLAN`: judge a plan against a policy.
 
 use clap::Args;
-use sha2::{Digest as _, Sha256};
 
 use super::Failure;
 use super::args::{Globals, InputArgs};
+use super::log::{self, LogArgs};
 use super::outputs::{OutputArgs, Outputs};
 use super::policy::PolicyArgs;
+use crate::digest;
 use crate::effect::World;
 use crate::host::out;
 use crate::input::{self, Loaded};
@@ -34,6 +35,8 @@ pub(super) struct CheckArgs {
     /// Exit 0 also when the gate is closed or a review is needed (for jobs that only report)
     #[arg(long)]
     exit_zero: bool,
+    #[command(flatten)]
+    log: LogArgs,
 }
 
 pub(super) fn run(args: &CheckArgs, globals: Globals) -> Result<Exit, Failure> {
@@ -42,26 +45,47 @@ pub(super) fn run(args: &CheckArgs, globals: Globals) -> Result<Exit, Failure> {
         .policy
         .load(globals.colour(out::stderr_is_terminal()))?;
     let loaded = input::load(&args.inputs.paths(), &args.inputs.limits())?;
-    let targets = args.inputs.targets();
-    let world = World::new(loaded.inputs(&targets));
-    let judged = judge(&Context {
-        world: &world,
-        policy: &policy,
-        now: args.policy.now(),
-    });
-    let verdict = verdict(&judged.findings);
+    let now = args.policy.now();
+    let mut report = judged("check", &loaded, &args.inputs.targets(), &policy, now);
     let exit = if args.exit_zero {
         Exit::Open
     } else {
-        verdict.exit()
+        report.verdict.exit()
     };
-    let report = Report {
-        not_run: judged.not_run,
-        findings: judged.findings,
-        ..head("check", &loaded, &world, Some(&policy), verdict, exit)
-    };
+    report.exit_code = exit.code();
+    args.log
+        .append(log::event(&report, report.verdict.as_str(), None, []))?;
     outputs.write(&report, globals)?;
     Ok(exit)
+}
+
+/// Judges what was read.
+pub(super) fn judged(
+    command: &'static str,
+    loaded: &Loaded,
+    targets: &[(&'static str, String)],
+    policy: &Policy,
+    now: jiff::Timestamp,
+) -> Report {
+    let world = World::new(loaded.inputs(targets));
+    let judged = judge(&Context {
+        world: &world,
+        policy,
+        now,
+    });
+    let verdict = verdict(&judged.findings);
+    Report {
+        not_run: judged.not_run,
+        findings: judged.findings,
+        ..head(
+            command,
+            loaded,
+            &world,
+            Some(policy),
+            verdict,
+            verdict.exit(),
+        )
+    }
 }
 
 /// What every report says of the plan, the policy and the inputs; says on standard error which flags took the place of a collected file.
@@ -106,7 +130,7 @@ pub(super) fn plan_head(loaded: &Loaded) -> PlanHead {
     PlanHead {
         path: source.map(|s| s.path.clone()).unwrap_or_default(),
         sha256: source.map(|s| s.sha256.clone()).unwrap_or_default(),
-        intent: None,
+        intent: digest::intent(plan).map(|intent| intent.digest.to_string()),
         plan_version: (plan.engine == Engine::Direct).then_some(PLAN_VERSION),
         cli_version: plan.cli_version.as_deref().map(str::to_owned),
         lineage: plan.lineage.as_deref().map(str::to_owned),
@@ -120,6 +144,6 @@ pub(super) fn plan_head(loaded: &Loaded) -> PlanHead {
 pub(super) fn policy_head(policy: &Policy) -> PolicyHead {
     PolicyHead {
         source: policy.source().to_owned(),
-        sha256: hex::encode(Sha256::digest(policy.resolved_canonical())),
+        sha256: digest::policy(policy).to_string(),
     }
 }

@@ -109,6 +109,11 @@ impl<F: FromStr<Err: Display> + Copy + Display> Outputs<F> {
         })
     }
 
+    /// The files that will be written.
+    pub(super) fn files(&self) -> impl Iterator<Item = &std::path::Path> {
+        self.files.iter().map(|(_, path)| path.as_path())
+    }
+
     /// Writes what `render` makes for each format.
     pub(super) fn write_each(
         &self,

@@ -37,7 +37,7 @@ impl PolicyArgs {
             Some(text) => policy_ref(text),
             None => found_by_itself(&std::env::current_dir().unwrap_or_default()),
         };
-        let policy = load_policy(&source, colour)?;
+        let policy = load_policy(&source, colour, &mut read_bounded)?;
         let levels: Vec<(String, Level)> = self
             .level
             .iter()
@@ -66,12 +66,16 @@ pub(super) fn policy_ref(name: &str) -> PolicyRef {
         .unwrap_or_else(|never: std::convert::Infallible| match never {})
 }
 
-/// Loads a policy from where it is.
-pub(super) fn load_policy(source: &PolicyRef, colour: bool) -> Result<Policy, Failure> {
-    let policy = load(source, &known(), &mut read_bounded).map_err(|e| {
+/// Loads a policy; `read` says from where.
+pub(super) fn load_policy(
+    source: &PolicyRef,
+    colour: bool,
+    read: &mut dyn FnMut(&Path) -> Result<String, std::io::Error>,
+) -> Result<Policy, Failure> {
+    let policy = load(source, &known(), read).map_err(|e| {
         let text = match &e {
             PolicyError::Invalid(diagnostics) => diagnostics.render(colour),
-            PolicyError::Read { .. } => format!("error: {e}"),
+            PolicyError::Read { source, .. } => format!("error: {e}: {source}"),
         };
         Failure::input(text)
     })?;

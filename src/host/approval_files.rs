@@ -89,7 +89,11 @@ pub fn read_folder(folder: &Path) -> Result<Vec<ApprovalFile>, ApprovalFilesErro
         .collect())
 }
 
-fn read_file(path: &Path) -> Result<Envelope, Refusal> {
+/// Reads one approval, without following a link.
+///
+/// # Errors
+/// Why it cannot be read as one.
+pub fn read_file(path: &Path) -> Result<Envelope, Refusal> {
     let refuse = |found: String| {
         Refusal::new(
             "approval-readable",

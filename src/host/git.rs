@@ -339,7 +339,8 @@ impl Git {
         Ok(FileAt { commit, bytes })
     }
 
-    /// The addresses of all authors and co-authors: of the commits that are in `HEAD` and not in `base`, or of `HEAD` alone.
+    /// The addresses of all authors and co-authors: of the commits that are in `HEAD` and not in `base`; without a base of `HEAD`
+    /// alone, and of what it merged if it is a merge.
     /// They are what the commits say, not proof: good enough to exclude somebody, never to admit.
     ///
     /// # Errors
@@ -353,6 +354,9 @@ impl Git {
         ];
         match base {
             Some(base) => args.push(format!("{}..{head}", self.resolve(base)?)),
+            None if self.object("HEAD^2^{commit}")?.is_some() => {
+                args.push(format!("{head}^1..{head}"));
+            }
             None => args.extend(["--max-count=1".to_owned(), head.to_string()]),
         }
         let args: Vec<_> = args.iter().map(String::as_str).collect();

@@ -1,6 +1,9 @@
 //! Everything that touches the machine: files, standard input and output, programs, environment.
 
 pub mod approval_files;
+#[cfg(feature = "remote")]
+pub mod cli;
+pub mod deploy_record;
 pub mod files;
 pub mod git;
 pub mod log_file;
@@ -10,3 +13,5 @@ pub mod recorded;
 pub mod source;
 pub mod ssh_keygen;
 pub mod sync;
+pub mod target_lock;
+pub mod terminal;

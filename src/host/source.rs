@@ -516,10 +516,18 @@ fn artifacts(
     Ok(found)
 }
 
-fn glob_set(patterns: &[&str]) -> Result<GlobSet, SourceError> {
+/// Globs in which `*` does not cross `/`.
+///
+/// # Errors
+/// [`SourceError::Glob`].
+pub fn glob_set(patterns: &[impl AsRef<str>]) -> Result<GlobSet, SourceError> {
     let mut builder = GlobSetBuilder::new();
     for pattern in patterns {
-        builder.add(GlobBuilder::new(pattern).literal_separator(true).build()?);
+        builder.add(
+            GlobBuilder::new(pattern.as_ref())
+                .literal_separator(true)
+                .build()?,
+        );
     }
     Ok(builder.build()?)
 }

@@ -42,7 +42,7 @@ impl Input {
     }
 
     /// The file name in a collected folder.
-    fn file(self) -> Option<&'static str> {
+    pub(crate) fn file(self) -> Option<&'static str> {
         match self {
             Input::Plan => Some("plan.json"),
             Input::Bundle => Some("bundle.json"),

@@ -25,6 +25,7 @@ pub mod docs;
 mod engine;
 #[cfg(test)]
 mod examples;
+pub(crate) mod facts;
 mod found;
 mod identity;
 mod integrity;
@@ -35,6 +36,7 @@ mod waive;
 pub use catalogue::{RULES, find, known};
 pub use engine::{Judged, judge};
 pub use found::Found;
+pub(crate) use state::{Fate, fate};
 
 use crate::effect::World;
 use crate::policy::Policy;

@@ -4,11 +4,21 @@
 mod approval_openssh;
 mod architecture;
 mod cli;
+#[cfg(feature = "remote")]
+mod collect;
+#[cfg(feature = "remote")]
+mod deploy_e2e;
+mod digest;
 mod documented;
 mod fake_workspace;
+mod gate;
 mod loader;
 mod policy_commands;
 mod remote;
 mod scenarios;
 mod source;
+#[cfg(feature = "remote")]
+mod stage;
 mod support;
+mod tampering;
+mod verify;

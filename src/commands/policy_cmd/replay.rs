@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::super::Failure;
 use super::super::args::Globals;
-use super::super::policy::{PolicyArgs, load_policy, policy_ref};
+use super::super::policy::{PolicyArgs, load_policy, policy_ref, read_bounded};
 use super::{Form, print};
 use crate::host::{out, recorded};
 use crate::input::{self, Paths};
@@ -56,7 +56,7 @@ pub(super) fn run(args: &ReplayArgs, globals: Globals) -> Result<Exit, Failure> 
     let against = args
         .against
         .as_deref()
-        .map(|name| load_policy(&policy_ref(name), colour))
+        .map(|name| load_policy(&policy_ref(name), colour, &mut read_bounded))
         .transpose()?;
     let found = find(&args.folders);
     if found.is_empty() {

@@ -9,7 +9,7 @@ use clap::Args;
 use super::super::Failure;
 use super::super::args::Globals;
 use super::super::outputs::Outputs;
-use super::super::policy::{load_policy, policy_ref};
+use super::super::policy::{load_policy, policy_ref, read_bounded};
 use crate::host::{files, out};
 use crate::json::MAX_INPUT_BYTES;
 use crate::policy::{self, Diagnostic, PolicyRef};
@@ -135,7 +135,7 @@ fn suite(
             embedded => embedded,
         },
     };
-    let policy = load_policy(&source, colour)?;
+    let policy = load_policy(&source, colour, &mut read_bounded)?;
     let mut read = |path: &Path| files::read(path, MAX_INPUT_BYTES).map_err(|e| e.to_string());
     policy_test::run(&name, &file, &policy, folder, now, &mut read).map_err(|diagnostics| {
         let all: Vec<String> = diagnostics

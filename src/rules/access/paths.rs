@@ -38,7 +38,7 @@ rule!(
     |cx, out| {
         check(
             cx,
-            &|path| matches!(top(path).as_slice(), [first, ..] if first.eq_ignore_ascii_case("Shared")),
+            &is_shared,
             "under /Workspace/Shared, where everybody can write",
             out,
         );
@@ -73,7 +73,7 @@ rule!(
     |cx, out| {
         check(
             cx,
-            &|path| matches!(top(path).as_slice(), [first, login, ..] if first.eq_ignore_ascii_case("Users") && looks_like_person(login)),
+            &is_home,
             "in a person's home",
             out,
         );
@@ -97,6 +97,20 @@ fn top(path: &str) -> Vec<&str> {
         out.remove(0);
     }
     out
+}
+
+fn is_shared(path: &str) -> bool {
+    matches!(top(path).as_slice(), [first, ..] if first.eq_ignore_ascii_case("Shared"))
+}
+
+/// A person's home; a service principal's is named by its application id.
+fn is_home(path: &str) -> bool {
+    matches!(top(path).as_slice(), [first, login, ..] if first.eq_ignore_ascii_case("Users") && looks_like_person(login))
+}
+
+/// Whether people can write to a folder: everybody, or the one whose home it is in.
+pub(crate) fn writable_by_people(path: &str) -> bool {
+    is_shared(path) || is_home(path)
 }
 
 /// Whether a path lies in a folder or is it.
