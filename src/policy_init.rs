@@ -12,7 +12,7 @@ use crate::effect::{
 use crate::impact::is_data_bearing;
 use crate::json::Value;
 use crate::plan::{Plan, ResourceKey};
-use crate::policy::{Selector, WorkspaceHost};
+use crate::policy::{NameGlob, PathGlob, Selector, WorkspaceHost};
 use crate::text::{is_invisible, quoted, visible};
 
 /// A change limit below this would be in the way of ordinary work.
@@ -65,7 +65,12 @@ extends: {}
 fn scope(facts: &Facts<'_>, name: Option<&str>, out: &mut String) {
     let bundle = facts.bundle;
     out.push_str("\n# A plan for any other target, workspace, bundle or folder is not this policy's to judge.\n");
-    let _ = writeln!(out, "targets: [{}]", scalar(&literal(bundle.target())));
+    let target = literal(bundle.target());
+    if target.parse::<NameGlob>().is_ok() {
+        let _ = writeln!(out, "targets: [{}]", scalar(&target));
+    } else {
+        out.push_str("# targets: [prod] # no pattern can name the bundle JSON's target\n");
+    }
     match bundle.text(&["workspace", "host"]) {
         Some(host) if host.parse::<WorkspaceHost>().is_ok() => {
             let _ = writeln!(out, "workspaces: [{}]", scalar(host));
@@ -84,8 +89,9 @@ fn scope(facts: &Facts<'_>, name: Option<&str>, out: &mut String) {
     if let Some(name) = name {
         lines.push(format!("name: {}", scalar(name)));
     }
-    if let Some(root) = bundle.text(&["workspace", "root_path"]) {
-        lines.push(format!("root_path: {}", scalar(&literal(root))));
+    let root = bundle.text(&["workspace", "root_path"]).map(literal);
+    if let Some(root) = root.filter(|root| root.parse::<PathGlob>().is_ok()) {
+        lines.push(format!("root_path: {}", scalar(&root)));
     }
     let established =
         "established: true # deployed before: a plan without lineage has lost its state";
@@ -143,8 +149,12 @@ fn runs_as(facts: &Facts<'_>) -> Vec<RunsAs> {
         };
         by_plan.or_else(by_state)
     };
-    // A reference names nobody yet.
-    let named = |p: &Principal| !p.name.contains("${") && !p.name.trim().is_empty();
+    // A reference names nobody yet, and a policy takes no service principal by the name of a person.
+    let named = |p: &Principal| {
+        !p.name.contains("${")
+            && !p.name.trim().is_empty()
+            && (p.kind != Kind::ServicePrincipal || !looks_like_person(&p.name))
+    };
     facts
         .bundle
         .resources()
@@ -222,7 +232,7 @@ fn identities(facts: &Facts<'_>, out: &mut String) {
     }
     for one in &all {
         let note = match (&one.principal, &one.planned) {
-            (None, _) => "names nobody to run as".to_owned(),
+            (None, _) => "names nobody that a policy could name".to_owned(),
             (Some(is), Some(planned)) if is != planned => format!(
                 "is to run as {} by the bundle JSON; what is deployed stands above",
                 visible(&planned.words())

@@ -408,8 +408,29 @@ mod tests {
 
     #[test]
     fn the_table_says_what_made_the_difference() {
-        insta::assert_snapshot!(replay().text(false), @"");
-        insta::assert_snapshot!(replay().text(true), @"");
+        insta::assert_snapshot!(replay().text(false), @r#"
+        plan                 before  now     because of
+        a/plan.json          closed  review  destroy (deny to review), wrong-target (off to review)
+        b\u{202e}/plan.json  open    open
+
+        Not judged:
+          c/plan.json:1:2: expected a plan, found \u{1b}[2J
+            help: x
+
+        3 plans under new.yml: 1 open, 1 review, 0 closed, 1 not judged
+        Against old.yml: 0 stricter, 1 milder, 1 the same
+        "#);
+        insta::assert_snapshot!(replay().text(true), @r#"
+        plan         before  now     because of
+        a/plan.json  closed  review  destroy (deny to review), wrong-target (off to review)
+
+        Not judged:
+          c/plan.json:1:2: expected a plan, found \u{1b}[2J
+            help: x
+
+        3 plans under new.yml: 1 open, 1 review, 0 closed, 1 not judged
+        Against old.yml: 0 stricter, 1 milder, 1 the same
+        "#);
     }
 
     #[test]
@@ -421,7 +442,17 @@ mod tests {
                 *before = None;
             }
         }
-        insta::assert_snapshot!(replay.text(false), @"");
+        insta::assert_snapshot!(replay.text(false), @r#"
+        plan                 verdict  because of
+        a/plan.json          review   destroy, wrong-target
+        b\u{202e}/plan.json  open
+
+        Not judged:
+          c/plan.json:1:2: expected a plan, found \u{1b}[2J
+            help: x
+
+        3 plans under new.yml: 1 open, 1 review, 0 closed, 1 not judged
+        "#);
     }
 
     #[test]

@@ -305,11 +305,12 @@ fn check_expectation(expect: &At<Expect>, cx: &mut Cx) {
         &expect.unknown,
         &expect.waived,
     ];
-    if expect.verdict.is_none() && !only && lists.iter().all(|list| list.is_none()) {
+    if expect.verdict.is_none() && !only && lists.iter().all(|l| l.iter().flatten().count() == 0) {
         cx.report(
             Diagnostic::error(&expect.at, "a case that expects nothing cannot fail")
                 .help("say `verdict`, `findings`, `not`, `unknown`, `waived` or `only`"),
         );
+        return;
     }
     if !only && expect.findings.as_ref().is_some_and(Vec::is_empty) {
         cx.report(

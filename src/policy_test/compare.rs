@@ -1,6 +1,6 @@
 //! What was expected against what was found.
 
-use crate::policy::{Expect, ExpectedVerdict, Line};
+use crate::policy::{At, Expect, ExpectedVerdict, Line};
 use crate::report::{Finding, Status, Verdict};
 use crate::rules::Judged;
 use crate::text::visible;
@@ -19,6 +19,8 @@ pub enum Mismatch {
     Missing {
         /// What was expected.
         line: String,
+        /// As what: `expected`, `expected as unknown`, `expected as waived`.
+        how: &'static str,
         /// What there is instead, or why it cannot be there.
         instead: Option<String>,
     },
@@ -47,21 +49,28 @@ pub(super) fn compare(expect: &Expect, found: Verdict, judged: &Judged) -> Vec<M
         out.push(Mismatch::Verdict { expected, found });
     }
     let live = |f: &&Finding| f.status != Status::Waived;
-    let mut wanted = |lines: &Option<Vec<crate::policy::At<Line>>>,
-                      fits: &dyn Fn(&Finding) -> bool| {
-        for line in lines.iter().flatten() {
-            let there = judged.findings.iter().any(|f| means(line, f) && fits(f));
-            if !there {
-                out.push(Mismatch::Missing {
-                    line: line.to_string(),
-                    instead: instead(line, judged),
-                });
+    let mut wanted =
+        |how: &'static str, lines: &Option<Vec<At<Line>>>, fits: &dyn Fn(&Finding) -> bool| {
+            for line in lines.iter().flatten() {
+                let there = judged.findings.iter().any(|f| means(line, f) && fits(f));
+                if !there {
+                    out.push(Mismatch::Missing {
+                        line: line.to_string(),
+                        how,
+                        instead: instead(line, judged),
+                    });
+                }
             }
-        }
-    };
-    wanted(&expect.findings, &|f| f.status != Status::Waived);
-    wanted(&expect.unknown, &|f| f.status == Status::Unknown);
-    wanted(&expect.waived, &|f| f.status == Status::Waived);
+        };
+    wanted("expected", &expect.findings, &|f| {
+        f.status != Status::Waived
+    });
+    wanted("expected as unknown", &expect.unknown, &|f| {
+        f.status == Status::Unknown
+    });
+    wanted("expected as waived", &expect.waived, &|f| {
+        f.status == Status::Waived
+    });
     for line in expect.not.iter().flatten() {
         let before = out.len();
         out.extend(

@@ -78,9 +78,9 @@ impl Mismatch {
                 expected.as_str(),
                 found.as_str()
             ),
-            Self::Missing { line, instead } => {
+            Self::Missing { line, how, instead } => {
                 let instead = instead.as_deref().unwrap_or("not found");
-                format!("- {}: expected; {instead}", visible(line))
+                format!("- {}: {how}; {instead}", visible(line))
             }
             Self::Unwanted { line, says } => format!("+ {line}: not expected; {says}"),
             Self::NotRun { line, why } => {

@@ -13,6 +13,7 @@ mod documented;
 mod fake_workspace;
 mod gate;
 mod loader;
+mod policy_commands;
 mod remote;
 mod scenarios;
 mod source;

@@ -253,7 +253,12 @@ mod tests {
                 extends: "staging".to_owned(),
             })
         );
-        insta::assert_snapshot!(said, @"");
+        assert_eq!(
+            said.matches("): ").count(),
+            5,
+            "a question for each of them: {said}"
+        );
+        assert!(said.ends_with("Write it to (Enter: bundlegate.yml): "));
     }
 
     #[test]

@@ -45,8 +45,6 @@ struct Checked {
     name: String,
     valid: bool,
     diagnostics: Vec<Diagnostic>,
-    /// Selectors that select nothing.
-    dead: Vec<Finding>,
     /// Why the file cannot be read.
     unreadable: Option<String>,
 }
@@ -90,7 +88,6 @@ fn check(source: &PolicyRef, bundle: Option<&Bundle>) -> Result<Checked, Failure
         name: source.to_string(),
         valid: false,
         diagnostics: Vec::new(),
-        dead: Vec::new(),
         unreadable: None,
     };
     match load(source, &known(), &mut read_bounded) {
@@ -98,7 +95,12 @@ fn check(source: &PolicyRef, bundle: Option<&Bundle>) -> Result<Checked, Failure
             checked.valid = true;
             checked.diagnostics = policy.warnings().to_vec();
             if let Some(bundle) = bundle {
-                checked.dead = dead_selectors(policy, bundle)?;
+                let dead = dead_selectors(policy, bundle)?;
+                // A type that does not exist is a warning of the loader already.
+                let known: Vec<_> = checked.diagnostics.iter().map(|d| d.at.clone()).collect();
+                checked
+                    .diagnostics
+                    .extend(dead.into_iter().filter(|d| !known.contains(&d.at)));
             }
         }
         Err(PolicyError::Invalid(diagnostics)) => {
@@ -110,7 +112,7 @@ fn check(source: &PolicyRef, bundle: Option<&Bundle>) -> Result<Checked, Failure
 }
 
 /// The rule `dead-selector` asked about the bundle alone: of a plan without entries.
-fn dead_selectors(policy: Policy, bundle: &Bundle) -> Result<Vec<Finding>, Failure> {
+fn dead_selectors(policy: Policy, bundle: &Bundle) -> Result<Vec<Diagnostic>, Failure> {
     const RULE: &str = "dead-selector";
     const NOTHING: &str = r#"{"plan_version": 2, "cli_version": "1.13.0", "plan": {}}"#;
     let plan = plan::read(NOTHING.as_bytes(), &Limits::default())
@@ -135,20 +137,33 @@ fn dead_selectors(policy: Policy, bundle: &Bundle) -> Result<Vec<Finding>, Failu
         policy: &policy,
         now: jiff::Timestamp::UNIX_EPOCH,
     });
-    let findings = judged.findings.into_iter();
-    Ok(findings.filter(|f| f.rule == RULE).collect())
+    let place = |f: &Finding| {
+        let place = f.location.as_ref()?;
+        let selectors = policy.selectors();
+        let here = selectors.iter().map(|used| used.at).find(|at| {
+            at.file() == place.file
+                && at.line() as u64 == place.line
+                && at.column() as u64 == place.column
+        });
+        here.cloned()
+    };
+    let findings = judged.findings.iter().filter(|f| f.rule == RULE);
+    Ok(findings
+        .map(|f| Diagnostic {
+            severity: Severity::Warning,
+            message: f.message.clone(),
+            label: String::new(),
+            at: place(f),
+            related: None,
+            help: None,
+        })
+        .collect())
 }
 
 fn text(all: &[Checked], colour: bool) -> String {
     let mut parts = Vec::new();
     for checked in all {
         parts.extend(checked.diagnostics.iter().map(|d| d.render(colour)));
-        parts.extend(checked.dead.iter().map(|f| {
-            let place = f.location.as_ref().map_or(String::new(), |p| {
-                format!("{}:{}:{}: ", visible(&p.file), p.line, p.column)
-            });
-            format!("warning: {place}{}", visible(&f.message))
-        }));
         let name = visible(&checked.name);
         if let Some(why) = &checked.unreadable {
             parts.push(format!("error: {name}: {}", visible(why)));
@@ -174,7 +189,7 @@ impl Checked {
 
     fn warnings(&self) -> usize {
         let warnings = self.diagnostics.iter();
-        warnings.filter(|d| d.severity == Severity::Warning).count() + self.dead.len()
+        warnings.filter(|d| d.severity == Severity::Warning).count()
     }
 }
 
@@ -203,9 +218,6 @@ fn json(all: &[Checked]) -> String {
                     })
                 })
                 .collect();
-            said.extend(checked.dead.iter().map(|f| {
-                json!({"severity": "warning", "message": f.message, "label": null, "help": f.remedy, "location": f.location})
-            }));
             said.extend(checked.unreadable.iter().map(|why| {
                 json!({"severity": "error", "message": format!("cannot read the policy: {why}"), "label": null, "help": null, "location": null})
             }));
