@@ -2,6 +2,9 @@
 #![cfg(test)]
 
 mod approval_openssh;
+mod approve;
+mod audit_log;
+mod authorize;
 mod digest;
 mod documented;
 mod fake_workspace;
