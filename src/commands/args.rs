@@ -4,18 +4,21 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{Failure, approve, authorize, check, digest, log, rules};
+use super::{Failure, approve, authorize, check, digest, log, policy_cmd, rules, show, verify};
+#[cfg(feature = "remote")]
+use super::{collect, deploy};
 use crate::json::{Limits, MAX_INPUT_BYTES};
 use crate::report::Exit;
 
 const EXIT_CODES: &str = "\
-Exit codes (of several the first of 2 > 6 > 1 > 4 > 3 > 0 wins):
+Exit codes (of several the first of 2 > 6 > 1 > 4 > 3 > 0 wins; a mismatch, 5, is said whatever else could not be seen):
     0  open: nothing stands against it
     1  closed by policy: a deny finding
     2  usage, or an input that cannot be read or judged
     3  review needed, or an approval is missing: a person must approve exactly this plan
     4  an approval is there but not valid for this; a tampered log
-    6  a remote system could not be reached, or a required proof could not be had
+    5  the workspace does not hold what was approved, or a deploy failed
+    6  a remote system could not be reached, or a required proof or witness could not be had
    70  a defect of bundlegate itself
   130  interrupted
 Output formats never change the exit code.";
@@ -40,8 +43,13 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Collect plan, bundle JSON, state and warnings of a target in one folder
+    #[cfg(feature = "remote")]
+    Collect(collect::CollectArgs),
     /// Judge a plan against a policy
-    Check(check::CheckArgs),
+    Check(Box<check::CheckArgs>),
+    /// Show what a plan changes, from what to what, and what it can destroy
+    Show(show::ShowArgs),
     /// Print the digests of a plan: of its bytes, of its intent, of the policy and of the source
     Digest(Box<digest::DigestArgs>),
     /// Approve exactly this plan and this code
@@ -52,8 +60,15 @@ enum Command {
     Authorize(Box<authorize::AuthorizeArgs>),
     /// Read an audit log
     Log(log::LogCommand),
+    /// Deploy exactly this plan, if it is authorized, and verify what came of it
+    #[cfg(feature = "remote")]
+    Deploy(Box<deploy::DeployArgs>),
+    /// After a deploy: does the workspace hold what was approved?
+    Verify(Box<verify::VerifyArgs>),
     /// List the rules, or explain one
     Rules(rules::RulesArgs),
+    /// Write a policy, check it, look at it, try it
+    Policy(Box<policy_cmd::PolicyCommand>),
 }
 
 /// When to use colour.
@@ -73,6 +88,28 @@ pub(super) struct InputArgs {
     /// Plan file (`databricks bundle plan -o json`), `-` for standard input, or a folder made by `collect`
     #[arg(value_name = "PLAN")]
     pub(super) plan: PathBuf,
+    #[command(flatten)]
+    pub(super) beside: BesideArgs,
+}
+
+impl InputArgs {
+    pub(super) fn limits(&self) -> Limits {
+        self.beside.limits()
+    }
+
+    pub(super) fn paths(&self) -> crate::input::Paths {
+        self.beside.paths(self.plan.clone())
+    }
+
+    /// The target by source, in the CLI's own order.
+    pub(super) fn targets(&self) -> Vec<(&'static str, String)> {
+        targets(self.beside.target.as_deref())
+    }
+}
+
+/// What is given beside a plan.
+#[derive(Debug, Args)]
+pub(super) struct BesideArgs {
     /// Bundle JSON: `databricks bundle validate -o json --include-locations`, or `databricks bundle summary -o json`
     #[arg(long, value_name = "FILE")]
     pub(super) bundle: Option<PathBuf>,
@@ -93,7 +130,7 @@ pub(super) struct InputArgs {
     pub(super) max_size: u64,
 }
 
-impl InputArgs {
+impl BesideArgs {
     pub(super) fn limits(&self) -> Limits {
         Limits {
             bytes: self.max_size,
@@ -101,28 +138,28 @@ impl InputArgs {
         }
     }
 
-    pub(super) fn paths(&self) -> crate::input::Paths {
+    pub(super) fn paths(&self, plan: PathBuf) -> crate::input::Paths {
         crate::input::Paths {
-            plan: self.plan.clone(),
+            plan,
             bundle: self.bundle.clone(),
             base_bundle: self.base_bundle.clone(),
             state: self.state.clone(),
             warnings: self.warnings.clone(),
         }
     }
+}
 
-    /// The target by source, in the CLI's own order.
-    pub(super) fn targets(&self) -> Vec<(&'static str, String)> {
-        let env = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
-        [
-            ("--target", self.target.clone()),
-            ("DATABRICKS_BUNDLE_TARGET", env("DATABRICKS_BUNDLE_TARGET")),
-            ("DATABRICKS_BUNDLE_ENV", env("DATABRICKS_BUNDLE_ENV")),
-        ]
-        .into_iter()
-        .filter_map(|(source, target)| Some((source, target?)))
-        .collect()
-    }
+/// The target by source, in the CLI's own order: `--target`, then the environment.
+pub(super) fn targets(given: Option<&str>) -> Vec<(&'static str, String)> {
+    let env = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+    [
+        ("--target", given.map(str::to_owned)),
+        ("DATABRICKS_BUNDLE_TARGET", env("DATABRICKS_BUNDLE_TARGET")),
+        ("DATABRICKS_BUNDLE_ENV", env("DATABRICKS_BUNDLE_ENV")),
+    ]
+    .into_iter()
+    .filter_map(|(source, target)| Some((source, target?)))
+    .collect()
 }
 
 /// What every command knows of the command line as a whole.
@@ -154,13 +191,20 @@ impl Cli {
             color: self.color,
         };
         match &self.command {
+            #[cfg(feature = "remote")]
+            Command::Collect(args) => collect::run(args, globals),
             Command::Check(args) => check::run(args, globals),
+            Command::Show(args) => show::run(args, globals),
             Command::Digest(args) => digest::run(args, globals),
             Command::Approve(args) => approve::run(args, globals),
             Command::Reject(args) => approve::reject(args, globals),
             Command::Authorize(args) => authorize::run(args, globals),
             Command::Log(args) => log::run(args, globals),
+            #[cfg(feature = "remote")]
+            Command::Deploy(args) => deploy::run(args, globals),
+            Command::Verify(args) => verify::run(args, globals),
             Command::Rules(args) => rules::run(args, globals),
+            Command::Policy(args) => policy_cmd::run(args, globals),
         }
     }
 }

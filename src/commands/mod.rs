@@ -4,15 +4,31 @@ mod approve;
 mod args;
 mod authorize;
 mod check;
+mod ci;
+#[cfg(feature = "remote")]
+mod cli_args;
+#[cfg(feature = "remote")]
+mod collect;
+#[cfg(feature = "remote")]
+mod deploy;
+#[cfg(feature = "remote")]
+mod deploy_checks;
 mod digest;
 mod key;
 mod log;
 mod outputs;
 mod policy;
+mod policy_cmd;
+#[cfg(feature = "remote")]
+mod progress;
 mod rules;
+mod show;
 mod subject;
 mod trust;
+mod verify;
 mod who;
+#[cfg(feature = "remote")]
+mod witnesses;
 
 use std::process::ExitCode;
 

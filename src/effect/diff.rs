@@ -33,10 +33,7 @@ pub fn item_identity<'v>(list: Option<&str>, item: &'v Value) -> Option<(&'stati
             .filter(|t| !t.is_empty())
             .map(|t| (name, t))
     };
-    // `tasks[].depends_on` names a task_key without being that task.
-    if list != Some("depends_on")
-        && let Some(found) = KEYS.iter().find_map(|k| text(k))
-    {
+    if let Some(found) = KEYS.iter().find_map(|k| text(k)) {
         return Some(found);
     }
     if list == Some("parameters") {
@@ -108,7 +105,8 @@ fn same_multiset(x: &[Value], y: &[Value]) -> bool {
     })
 }
 
-/// The fields in which two states differ. A list whose items have no identity is one field.
+/// The fields in which two states differ. Lists whose items have no identity are compared item by item where they have one
+/// length, else they are one field.
 #[must_use]
 pub fn differences<'v>(from: &'v Value, to: &'v Value) -> Vec<Difference<'v>> {
     let mut out = Vec::new();
@@ -153,6 +151,14 @@ fn walk<'v>(
                     }
                 }
                 _ if x.len() == y.len() && same_multiset(x, y) => {}
+                // Of the same length: item by item, as the CLI compares them.
+                _ if x.len() == y.len() => {
+                    for (i, (x, y)) in x.iter().zip(y).enumerate() {
+                        path.push(Segment::Index(i));
+                        walk(path, None, Some(x), Some(y), out);
+                        path.pop();
+                    }
+                }
                 _ => out.push(Difference {
                     path: path.clone(),
                     from,
@@ -208,7 +214,7 @@ mod tests {
                 r#"{"other":[{"name":"x","default":1}]}"#,
                 r#"{"other":[{"name":"x","default":2}]}"#
             ),
-            "other"
+            "other[0].default"
         );
         assert_eq!(
             diff(

@@ -63,6 +63,58 @@ impl<'a> Effect<'a> {
     }
 }
 
+impl Effect<'_> {
+    /// The path in the one form in which paths of `changes`, `vars` and differences can be compared: without the root of a
+    /// list of permissions or grants, and with items by index, as far as `value` has them.
+    #[must_use]
+    pub fn plain(&self, value: &Value, path: &FieldPath) -> FieldPath {
+        let path = self.unrooted(path.clone());
+        let in_list =
+            !self.is_resource() && !matches!(path.segments().first(), Some(Segment::Field(_)));
+        let root = if in_list {
+            value.get("__embed__").or_else(|| value.get("acls"))
+        } else {
+            Some(value)
+        };
+        let mut here = root;
+        let mut out: Vec<Segment> = Vec::with_capacity(path.segments().len());
+        for segment in path.segments() {
+            let found = match (segment, here) {
+                (Segment::Item(field, id), Some(v)) => v
+                    .as_array()
+                    .and_then(|a| {
+                        a.iter()
+                            .position(|i| i.get(field).and_then(Value::as_str) == Some(id))
+                    })
+                    .or_else(|| self.waiting_item(&out, field, id))
+                    .map_or_else(|| segment.clone(), Segment::Index),
+                _ => segment.clone(),
+            };
+            here = here.and_then(|v| lookup(v, std::slice::from_ref(&found)));
+            out.push(found);
+        }
+        FieldPath::from(out)
+    }
+
+    /// The item of a list whose identity is a reference: `vars` knows at which place it stands.
+    fn waiting_item(&self, list: &[Segment], field: &str, reference: &str) -> Option<usize> {
+        let vars = &self.entry.new_state.as_ref()?.vars;
+        vars.iter()
+            .filter(|(_, text)| **text == *reference)
+            .find_map(|(path, _)| {
+                let path = self.unrooted(path.clone());
+                match path.segments().split_at_checked(list.len())? {
+                    (start, [Segment::Index(at), Segment::Field(f)])
+                        if start == list && **f == *field =>
+                    {
+                        Some(*at)
+                    }
+                    _ => None,
+                }
+            })
+    }
+}
+
 /// The path with items by index, as `vars` writes them.
 #[must_use]
 pub fn indexed(value: &Value, path: &FieldPath) -> FieldPath {

@@ -3,8 +3,14 @@
 
 mod approval_openssh;
 mod approve;
+mod architecture;
 mod audit_log;
 mod authorize;
+mod cli;
+#[cfg(feature = "remote")]
+mod collect;
+#[cfg(feature = "remote")]
+mod deploy_e2e;
 mod digest;
 mod documented;
 mod fake_workspace;
@@ -13,5 +19,8 @@ mod loader;
 mod remote;
 mod scenarios;
 mod source;
+#[cfg(feature = "remote")]
+mod stage;
 mod support;
 mod tampering;
+mod verify;

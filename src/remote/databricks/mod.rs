@@ -5,6 +5,7 @@
 mod auth;
 mod environment;
 mod error;
+mod exists;
 mod host;
 mod profile;
 mod reads;

@@ -290,7 +290,7 @@ impl Workspace {
         presence(self.send(&ask).await)
     }
 
-    async fn get<T: DeserializeOwned>(
+    pub(super) async fn get<T: DeserializeOwned>(
         &self,
         what: String,
         path: &[&str],

@@ -27,7 +27,7 @@ impl<T> Presence<T> {
         }
     }
 
-    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Presence<U> {
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Presence<U> {
         match self {
             Presence::There(thing) => Presence::There(change(thing)),
             Presence::Gone => Presence::Gone,

@@ -153,7 +153,7 @@ fn check(cx: &Context<'_, '_>, bad: &dyn Fn(&str) -> bool, place: &str, out: &mu
     }
     for e in staying() {
         let mut seen: BTreeSet<String> = BTreeSet::new();
-        for code in code_of(world, e) {
+        for code in code_of(world, e, bad) {
             match code {
                 (path, Code::At(text)) => {
                     if bad(&text)
@@ -182,8 +182,22 @@ enum Code {
     Waits(String),
 }
 
+/// Whether any text in a value is a bad path or a reference. Most values hold none, and then no path needs to be built.
+fn has_any(value: &Value, bad: &dyn Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(s) => (s.starts_with('/') && bad(s)) || s.contains("${"),
+        Value::Array(items) => items.iter().any(|v| has_any(v, bad)),
+        Value::Object(members) => members.iter().any(|(_, v)| has_any(v, bad)),
+        _ => false,
+    }
+}
+
 /// The absolute workspace paths from which a resource takes the code that it runs.
-fn code_of(world: &World<'_>, e: &Effect<'_>) -> Vec<(FieldPath, Code)> {
+fn code_of(
+    world: &World<'_>,
+    e: &Effect<'_>,
+    bad: &dyn Fn(&str) -> bool,
+) -> Vec<(FieldPath, Code)> {
     const KINDS: &[&str] = &["jobs", "pipelines", "apps", "clusters"];
     let Some(value) = world
         .standing_value(e)
@@ -192,12 +206,13 @@ fn code_of(world: &World<'_>, e: &Effect<'_>) -> Vec<(FieldPath, Code)> {
         return Vec::new();
     };
     let mut out = Vec::new();
-    texts(value, &mut FieldPath::default(), &mut |path, text| {
-        if !is_code(path) || e.waits_for(path).is_some() {
-            return;
-        }
-        out.extend(located(world, text).map(|code| (path.clone(), code)));
-    });
+    if has_any(value, bad) {
+        texts(value, &mut FieldPath::default(), &mut |path, text| {
+            if is_code(path) && e.waits_for(path).is_none() {
+                out.extend(located(world, text).map(|code| (path.clone(), code)));
+            }
+        });
+    }
     for (path, text) in e.entry.new_state.iter().flat_map(|s| &s.vars) {
         if is_code(path) {
             out.extend(located(world, text).map(|code| (path.clone(), code)));

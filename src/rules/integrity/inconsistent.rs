@@ -1,8 +1,8 @@
 //! `inconsistent-plan`: an entry's two accounts differ. The CLI sends `new_state`; a plan that describes less than it sends is a lie.
 
-use crate::effect::{Effect, World, differences, indexed, nodes, same};
+use crate::effect::{Effect, World, differences, nodes, same};
 use crate::json::Value;
-use crate::plan::{Action, Change, Engine, FieldPath, Segment};
+use crate::plan::{Action, Engine, FieldPath, Segment};
 use crate::secret::REDACTED;
 
 use super::super::{Context, Doc, Family, Found, Rule, fires, quiet};
@@ -169,10 +169,12 @@ fn vars(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
 
 /// Point 6: what a change calls new is what is sent.
 fn changes_against_sent(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
-    let Some(sent) = e.sent() else { return };
+    if e.sent().is_none() {
+        return;
+    }
     for (path, change) in &e.entry.changes {
         let Some(new) = &change.new else { continue };
-        if new.as_str() == Some(REDACTED) || e.is_open(path) || e.is_open(&indexed(sent, path)) {
+        if new.as_str() == Some(REDACTED) || e.is_open(path) {
             continue;
         }
         let here = e.sent_at(path);
@@ -204,25 +206,16 @@ fn sent_against_remote(
         if e.is_open(&path) || e.never_returned(&path, d.from) {
             continue;
         }
-        let covering: Vec<&Change> = e
-            .entry
-            .changes
-            .iter()
-            .filter(|(p, _)| names(e, p, &path))
-            .map(|(_, c)| c)
-            .collect();
         let fault = match d.to {
             None => {
-                let item = matches!(path.segments().last(), Some(Segment::Item(..)));
-                let above = e
+                let gone = matches!(path.segments().last(), Some(Segment::Item(..)));
+                gone && !e
                     .entry
                     .changes
                     .iter()
-                    .any(|(p, _)| p.covers(&path) || e.unrooted(p.clone()).covers(&path));
-                item && !above
+                    .any(|(p, _)| takes_out(e, remote, p, &path))
             }
-            // A list whose items have no identity: what is gone from it counts like what is new in it.
-            Some(_) => covering.is_empty() || covering.iter().all(|c| c.new.is_none()),
+            Some(to) => !is_told(e, sent, &path, to),
         };
         if fault {
             faults.push((
@@ -236,18 +229,46 @@ fn sent_against_remote(
     }
 }
 
-fn is_named(e: &Effect<'_>, path: &FieldPath) -> bool {
-    e.entry.changes.iter().any(|(p, _)| names(e, p, path))
+/// Whether changes tell that this value is sent: one at or above it that has a `new`, or, of an object, one for each part.
+fn is_told(e: &Effect<'_>, sent: &Value, path: &FieldPath, to: &Value) -> bool {
+    let plain = e.plain(sent, path);
+    let mut above = e
+        .entry
+        .changes
+        .iter()
+        .filter(|(p, _)| e.plain(sent, p).covers(&plain))
+        .peekable();
+    if above.peek().is_some() {
+        return above.any(|(_, c)| c.new.is_some());
+    }
+    match to {
+        Value::Object(members) => members.iter().filter(|(_, v)| !v.is_blank()).all(|(k, v)| {
+            let part = path.join(Segment::Field(k.into()));
+            e.is_open(&part) || is_told(e, sent, &part, v)
+        }),
+        // What is below a list without identities of another length is no account of it.
+        _ => false,
+    }
 }
 
-/// Whether the path of a change names this field: at, above or below it, by identity or by index.
-fn names(e: &Effect<'_>, change: &FieldPath, path: &FieldPath) -> bool {
-    change.overlaps(path) || {
-        let change = e.unrooted(change.clone());
-        change.overlaps(path)
-            || e.sent()
-                .is_some_and(|sent| indexed(sent, &change).overlaps(&indexed(sent, path)))
-    }
+/// Whether a change says that this item of a list is gone: one at or above it, or one of its identity.
+fn takes_out(e: &Effect<'_>, remote: &Value, change: &FieldPath, item: &FieldPath) -> bool {
+    let (change, item_here) = (e.plain(remote, change), e.plain(remote, item));
+    let identity = match item.segments().last() {
+        Some(Segment::Item(field, _)) => item_here.join(Segment::Field(field.clone())),
+        _ => return false,
+    };
+    change.covers(&item_here) || change == identity || e.unrooted(change).covers(item)
+}
+
+/// Whether a change names this field: at, above or below it, by identity or by index.
+fn is_named(e: &Effect<'_>, path: &FieldPath) -> bool {
+    let Some(sent) = e.sent() else { return false };
+    let plain = e.plain(sent, path);
+    e.entry
+        .changes
+        .iter()
+        .any(|(p, _)| p.overlaps(path) || e.plain(sent, p).overlaps(&plain))
 }
 
 /// Whether the CLI has put [`REDACTED`] anywhere in it.

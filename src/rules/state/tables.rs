@@ -5,6 +5,7 @@ use crate::json::Value;
 use crate::plan::{Action, FieldPath, Segment};
 
 use super::super::{Context, Doc, Family, Found, Rule, fires, quiet, unknown};
+use super::register::with_register;
 
 rule!(PipelineTables, Doc {
     id: "pipeline-tables",
@@ -28,13 +29,14 @@ rule!(PipelineTables, Doc {
             ""
         };
         let found = Found::on(e, fate.message()).field(&["cascade_on_destroy"]);
-        out.push(found.impact(format!("{} Its checkpoints and its event log go in any case.{again}", fate.impact())));
+        let impact = format!("{} Its checkpoints and its event log go in any case.{again}", fate.impact());
+        out.push(found.impact(with_register(&impact, cx.policy, e.key().resource())));
     }
 });
 
 /// What becomes of the tables of a pipeline that is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     /// It publishes to the Hive metastore: dropped, whatever `cascade_on_destroy` says.
     DroppedHive,
     /// Legacy publishing mode: dropped.
@@ -96,7 +98,7 @@ impl Fate {
 
 /// What becomes of the tables of a pipeline when it is deleted now.
 #[must_use]
-pub(super) fn fate(world: &World<'_>, e: &Effect<'_>) -> Fate {
+pub(crate) fn fate(world: &World<'_>, e: &Effect<'_>) -> Fate {
     let now = e.remote().or_else(|| e.deployed.map(|d| &d.config));
     let text = |name: &str| {
         now.and_then(|v| v.get(name))
@@ -196,7 +198,11 @@ rule!(
                     }
                     _ => continue,
                 };
-                out.push(found);
+                out.push(found.impact(with_register(
+                    DatasetMove.doc().impact,
+                    cx.policy,
+                    e.key().resource(),
+                )));
             }
         }
     }
@@ -263,11 +269,16 @@ rule!(
                 {
                     continue;
                 }
+                let found = Found::on(
+                    e,
+                    "It asks for a full refresh: every run starts its tables from nothing.",
+                );
+                let impact = FullRefresh.doc().impact;
                 out.push(
-                    Found::on(
-                        e,
-                        "It asks for a full refresh: every run starts its tables from nothing.",
-                    )
+                    match refreshed(cx.world, e, &path) {
+                        Some(key) => found.impact(with_register(impact, cx.policy, key)),
+                        None => found,
+                    }
                     .path(path)
                     .new(Some(value)),
                 );
@@ -275,6 +286,29 @@ rule!(
         }
     }
 );
+
+/// The short key of the pipeline that a request for a full refresh at this path is about, where the plan shows it.
+fn refreshed<'w>(world: &'w World<'_>, e: &'w Effect<'_>, path: &FieldPath) -> Option<&'w str> {
+    if e.kind() == "pipelines" {
+        return Some(e.key().resource());
+    }
+    let (_, task) = path.segments().split_last()?;
+    let id_path = FieldPath::from(task.to_vec()).join(Segment::Field("pipeline_id".into()));
+    let id = match world.after(e, &id_path) {
+        Field::Known(v) => v.as_str()?.to_owned(),
+        Field::Unknown(text) => {
+            let node = crate::effect::nodes(&text).next()?;
+            return world.effect(&node).map(|p| p.key().resource());
+        }
+        Field::Absent => return None,
+    };
+    let of_id = |p: &&Effect<'_>| {
+        let remote = p.remote().and_then(|r| r.get("pipeline_id"));
+        remote.and_then(Value::as_str) == Some(id.as_str())
+    };
+    let found = world.of_kind("pipelines").find(of_id);
+    found.map(|p| p.key().resource())
+}
 
 fn is_refresh(path: &FieldPath) -> bool {
     path.segments().iter().any(|s| matches!(s, Segment::Field(f) if matches!(&**f, "full_refresh" | "full_refresh_selection")))
