@@ -2,7 +2,10 @@
 #![cfg(test)]
 
 mod approval_openssh;
+mod approve;
 mod architecture;
+mod audit_log;
+mod authorize;
 mod cli;
 #[cfg(feature = "remote")]
 mod collect;
