@@ -225,7 +225,8 @@ mod tests {
             "tasks[task_key='a'].x"
         );
         assert_eq!(diff(r#"{"l":[1,2,3]}"#, r#"{"l":[3,2,1]}"#), "");
-        assert_eq!(diff(r#"{"l":[1,2,2]}"#, r#"{"l":[1,1,2]}"#), "l");
+        assert_eq!(diff(r#"{"l":[1,2,2]}"#, r#"{"l":[1,1,2]}"#), "l[1]");
+        assert_eq!(diff(r#"{"l":[1,2]}"#, r#"{"l":[1]}"#), "l");
         assert_eq!(
             diff(
                 r#"{"parameters":[{"name":"x","default":1}]}"#,
