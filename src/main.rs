@@ -1,2 +1,5 @@
-//! bundlegate.
-fn main() {}
+//! The program: everything is in the library.
+
+fn main() -> std::process::ExitCode {
+    bundlegate::commands::main()
+}

@@ -10,9 +10,9 @@ mod renamed;
 mod sent;
 
 pub use container::{Lost, Namespace, namespaces};
-pub use diff::{Difference, differences, item_identity, same};
+pub use diff::{Difference, differences, differences_by_index, item_identity, same};
 pub use identity::{
-    IDENTITY_TYPES, Kind, Principal, RunAs, is_person, looks_like_person, principal_of,
+    IDENTITY_TYPES, Kind, Principal, RunAs, is_person, looks_like_person, principal_of, same_name,
 };
 pub(crate) use reference::nodes;
 pub use renamed::Successor;
@@ -207,10 +207,14 @@ impl<'a> Effect<'a> {
     /// Whether a field at, above or below this one waits for a reference.
     #[must_use]
     pub fn is_open(&self, path: &FieldPath) -> bool {
-        self.entry
-            .new_state
-            .as_ref()
-            .is_some_and(|s| s.vars.iter().any(|(p, _)| p.overlaps(path)))
+        let Some(state) = self.entry.new_state.as_ref().filter(|s| !s.vars.is_empty()) else {
+            return false;
+        };
+        let plain = self.plain(&state.value, path);
+        state
+            .vars
+            .iter()
+            .any(|(p, _)| p.overlaps(path) || self.plain(&state.value, p).overlaps(&plain))
     }
 
     /// The list of a permissions or grants entry in one of its states.
@@ -241,6 +245,10 @@ impl<'a> World<'a> {
     /// Puts the inputs together.
     #[must_use]
     pub fn new(inputs: Inputs<'a>) -> Self {
+        // The state of another deployment, or of another day, says nothing about this plan (`state-mismatch` says so).
+        let state = inputs
+            .state
+            .filter(|s| s.lineage == inputs.plan.lineage && s.serial == inputs.plan.serial);
         let effects = inputs
             .plan
             .entries
@@ -248,7 +256,7 @@ impl<'a> World<'a> {
             .map(|entry| Effect {
                 entry,
                 config: inputs.bundle.and_then(|b| b.resource(&entry.key)),
-                deployed: inputs.state.and_then(|s| s.deployed(entry.key.full())),
+                deployed: state.and_then(|s| s.deployed(entry.key.full())),
             })
             .collect();
         Self { inputs, effects }

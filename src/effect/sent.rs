@@ -63,12 +63,6 @@ impl<'a> Effect<'a> {
         FieldPath::from(segments)
     }
 
-    /// The path of a change with items by index.
-    #[must_use]
-    pub fn indexed(&self, sent: &Value, path: &FieldPath) -> FieldPath {
-        self.unrooted(indexed(sent, &self.rooted(sent, path)))
-    }
-
     /// Whether the workspace lacks this field only because it takes it and never returns it.
     #[must_use]
     pub fn never_returned(&self, path: &FieldPath, from: Option<&Value>) -> bool {
@@ -84,6 +78,58 @@ impl<'a> Effect<'a> {
                         .and_then(|s| lookup(r, std::slice::from_ref(s)))
                 })
                 .is_none_or(Value::is_blank)
+    }
+}
+
+impl Effect<'_> {
+    /// The path in the one form in which paths of `changes`, `vars` and differences can be compared: without the root of a
+    /// list of permissions or grants, and with items by index, as far as `value` has them.
+    #[must_use]
+    pub fn plain(&self, value: &Value, path: &FieldPath) -> FieldPath {
+        let path = self.unrooted(path.clone());
+        let in_list =
+            !self.is_resource() && !matches!(path.segments().first(), Some(Segment::Field(_)));
+        let root = if in_list {
+            value.get("__embed__").or_else(|| value.get("acls"))
+        } else {
+            Some(value)
+        };
+        let mut here = root;
+        let mut out: Vec<Segment> = Vec::with_capacity(path.segments().len());
+        for segment in path.segments() {
+            let found = match (segment, here) {
+                (Segment::Item(field, id), Some(v)) => v
+                    .as_array()
+                    .and_then(|a| {
+                        a.iter()
+                            .position(|i| i.get(field).and_then(Value::as_str) == Some(id))
+                    })
+                    .or_else(|| self.waiting_item(&out, field, id))
+                    .map_or_else(|| segment.clone(), Segment::Index),
+                _ => segment.clone(),
+            };
+            here = here.and_then(|v| lookup(v, std::slice::from_ref(&found)));
+            out.push(found);
+        }
+        FieldPath::from(out)
+    }
+
+    /// The item of a list whose identity is a reference: `vars` knows at which place it stands.
+    fn waiting_item(&self, list: &[Segment], field: &str, reference: &str) -> Option<usize> {
+        let vars = &self.entry.new_state.as_ref()?.vars;
+        vars.iter()
+            .filter(|(_, text)| **text == *reference)
+            .find_map(|(path, _)| {
+                let path = self.unrooted(path.clone());
+                match path.segments().split_at_checked(list.len())? {
+                    (start, [Segment::Index(at), Segment::Field(f)])
+                        if start == list && **f == *field =>
+                    {
+                        Some(*at)
+                    }
+                    _ => None,
+                }
+            })
     }
 }
 
@@ -114,14 +160,20 @@ pub fn indexed(value: &Value, path: &FieldPath) -> FieldPath {
 pub struct Named<'a>(BTreeMap<FieldPath, Vec<&'a Change>>);
 
 impl<'a> Named<'a> {
-    /// Those of an entry.
+    /// Those of an entry, by index as in what is sent.
     #[must_use]
     pub fn of(effect: &Effect<'a>) -> Self {
+        Self::seen_in(effect, effect.sent())
+    }
+
+    /// Those of an entry, by index as in this value.
+    #[must_use]
+    pub fn seen_in(effect: &Effect<'a>, value: Option<&Value>) -> Self {
         let mut map: BTreeMap<FieldPath, Vec<&'a Change>> = BTreeMap::new();
         for (path, change) in &effect.entry.changes {
             let path = effect.unrooted(path.clone());
-            if let Some(sent) = effect.sent() {
-                let by_index = effect.indexed(sent, &path);
+            if let Some(value) = value {
+                let by_index = effect.plain(value, &path);
                 if by_index != path {
                     map.entry(by_index).or_default().push(change);
                 }
@@ -129,6 +181,20 @@ impl<'a> Named<'a> {
             map.entry(path).or_default().push(change);
         }
         Self(map)
+    }
+
+    /// Whether a change names exactly this field.
+    #[must_use]
+    pub fn is_exactly(&self, path: &FieldPath) -> bool {
+        self.0.contains_key(path)
+    }
+
+    /// The changes that name this field or one above it.
+    #[must_use]
+    pub fn covering(&self, path: &FieldPath) -> Vec<&'a Change> {
+        self.above(path)
+            .flat_map(|(_, c)| c.iter().copied())
+            .collect()
     }
 
     /// Adds a field that no change names.
@@ -146,16 +212,6 @@ impl<'a> Named<'a> {
     #[must_use]
     pub fn is_covered(&self, path: &FieldPath) -> bool {
         self.above(path).next().is_some()
-    }
-
-    /// The changes that name this field: at, above or below it.
-    #[must_use]
-    pub fn changes(&self, path: &FieldPath) -> Vec<&'a Change> {
-        let above = self.above(path).filter(|(p, _)| *p != path);
-        above
-            .chain(self.below(path))
-            .flat_map(|(_, changes)| changes.iter().copied())
-            .collect()
     }
 
     fn above(&self, path: &FieldPath) -> impl Iterator<Item = (&FieldPath, &Vec<&'a Change>)> {

@@ -173,8 +173,8 @@ mod tests {
         assert_eq!(at(&[]), (1, 1));
         assert_eq!(at(&[v("a"), v("x"), Step::Index(1), v("y,}")]), (1, 26));
         assert_eq!(at(&[v("a"), Step::Key("bc".into())]), (2, 3));
-        assert_eq!(at(&[v("a"), v("bc")]), (2, 13));
-        assert_eq!(at(&[v("z")]), (2, 24));
+        assert_eq!(at(&[v("a"), v("bc")]), (2, 14));
+        assert_eq!(at(&[v("z")]), (2, 26));
         assert_eq!(
             at(&[v("a"), v("nowhere")]),
             (1, 8),

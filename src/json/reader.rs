@@ -61,7 +61,7 @@ impl Error {
         }
     }
 
-    fn with_help(mut self, help: impl Into<String>) -> Self {
+    pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn duplicate_keys_are_refused_where_they_stand() {
         insta::assert_snapshot!(read("{\"a\":1,\n \"b\":{\"c\":1,\"\\u0063\":2}}").unwrap_err(),
-            @r#"2:22: expected each key once, found "c" a second time; the Databricks CLI would take the last one silently"#);
+            @r#"2:20: expected each key once, found "c" a second time; the Databricks CLI would take the last one silently"#);
         let many: String = (0..100).map(|i| format!("\"k{i}\":1,")).collect();
         assert!(read(&format!("{{{many}\"k7\":2}}")).is_err());
         assert!(read(&format!("{{{many}\"k100\":2}}")).is_ok());

@@ -1,6 +1,6 @@
 //! From JSON to a [`Plan`], refusing what the CLI would misread. See "How the CLI reads the file back" in `docs/plan-format.md`.
 
-use crate::json::{self, Limits, Object, Position, Step, Value};
+use crate::json::{self, Error, Limits, Object, Step, Value};
 use crate::text::{nearest, quoted};
 
 use super::graph::{self, Fault};
@@ -65,28 +65,6 @@ const FREE_MAPS: &[&str] = &[
     "table_properties",
     "tags",
 ];
-
-/// Why a file is not a plan that can be judged.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Error {
-    /// What was expected and what was found, in one sentence.
-    pub message: String,
-    /// Where, if the fault has a place.
-    pub position: Option<Position>,
-    /// What to do about it.
-    pub help: Option<String>,
-}
-
-impl From<json::Error> for Error {
-    fn from(e: json::Error) -> Self {
-        Self {
-            message: e.message,
-            position: e.position,
-            help: e.help,
-        }
-    }
-}
 
 /// A fault with the way to it; turned into a position once it is known that there is one.
 struct Bad {
@@ -546,12 +524,30 @@ fn vars(members: Object, value: &Value) -> Read<Vec<(FieldPath, Box<str>)>> {
             .under(value_step(&name));
         };
         match FieldPath::parse(&name) {
-            Ok(path) => out.push((as_in(value, &path), text)),
+            Ok(path) => out.push((as_in(value, &rooted(value, path)), text)),
             Err(message) => return bad(message).under(|| Step::Key(name.to_string())),
         }
     }
     out.sort_unstable();
     Ok(out)
+}
+
+/// A path of permissions or grants that starts in the list itself, with the name of the list before it.
+fn rooted(value: &Value, path: FieldPath) -> FieldPath {
+    let list = ["__embed__", "acls"]
+        .into_iter()
+        .find(|l| value.get(l).is_some());
+    match (path.segments().first(), list) {
+        (Some(Segment::Index(_) | Segment::Item(..)), Some(list)) => {
+            let first = Segment::Field(list.into());
+            FieldPath::from(
+                std::iter::once(first)
+                    .chain(path.segments().iter().cloned())
+                    .collect::<Vec<_>>(),
+            )
+        }
+        _ => path,
+    }
 }
 
 /// `vars` writes `tags.cost.centre` for the key `cost.centre` of `tags`: the path with the keys as they stand in the value.
@@ -668,12 +664,12 @@ mod tests {
         insta::assert_snapshot!(message("{\"lineage\":\"x\",\"plan\":{}}"), @"1:2: expected plan_version 2 beside lineage, found none");
         insta::assert_snapshot!(message("{\"bundle\":{},\"resources\":{}}"), @"1:1: expected a plan, found the JSON of `databricks bundle validate` or `databricks bundle summary`");
         insta::assert_snapshot!(message("[]"), @"1:1: expected a plan (an object), found an array");
-        insta::assert_snapshot!(entry("null"), @"1:47: expected an entry (an object), found null; the Databricks CLI would crash");
-        insta::assert_snapshot!(entry("{\"action\":\"Delete\"}"), @r#"1:57: expected an action (skip, resize, update, update_id, create, recreate, delete), found "Delete"; the Databricks CLI would start and fail half-way"#);
-        insta::assert_snapshot!(entry("{\"action\":\"skip\",\"note\":1}"), @r#"1:64: expected only known fields in an entry, found "note" (the nearest known one is node)"#);
-        insta::assert_snapshot!(entry("{\"action\":\"skip\",\"depends_on\":[{\"node\":\"resources.jobs.a\"}]}"), @r#"1:77: expected an order without a circle in depends_on, found "resources.jobs.a"; the Databricks CLI would hang for ever"#);
-        insta::assert_snapshot!(entry("{\"action\":\"skip\",\"depends_on\":[{\"node\":\"resources.jobs.b\"}]}"), @r#"1:78: expected depends_on to name an entry of this plan, found "resources.jobs.b""#);
-        insta::assert_snapshot!(entry("{\"action\":\"create\",\"new_state\":{\"value\":{\"Name\":\"x\"}}}"), @r#"1:88: expected field names of new_state in lower snake case, found "Name"; the Databricks CLI folds names and may take it for another field"#);
+        insta::assert_snapshot!(entry("null"), @r#"1:46: expected an entry (an object), found null; the Databricks CLI would crash"#);
+        insta::assert_snapshot!(entry("{\"action\":\"Delete\"}"), @r#"1:56: expected an action (skip, resize, update, update_id, create, recreate, delete), found "Delete"; the Databricks CLI would start and fail half-way"#);
+        insta::assert_snapshot!(entry("{\"action\":\"skip\",\"note\":1}"), @r#"1:63: expected only known fields in an entry, found "note""#);
+        insta::assert_snapshot!(entry("{\"action\":\"skip\",\"depends_on\":[{\"node\":\"resources.jobs.a\"}]}"), @r#"1:76: expected an order without a circle in depends_on, found "resources.jobs.a"; the Databricks CLI would hang for ever"#);
+        insta::assert_snapshot!(entry("{\"action\":\"skip\",\"depends_on\":[{\"node\":\"resources.jobs.b\"}]}"), @r#"1:77: expected depends_on to name an entry of this plan, found "resources.jobs.b""#);
+        insta::assert_snapshot!(entry("{\"action\":\"create\",\"new_state\":{\"value\":{\"Name\":\"x\"}}}"), @r#"1:87: expected field names of new_state in lower snake case, found "Name"; the Databricks CLI folds names and may take it for another field"#);
     }
 
     #[test]

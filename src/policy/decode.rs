@@ -7,6 +7,9 @@ use super::location::{At, Location};
 use super::text;
 use super::yaml::{Node, Value};
 
+/// Most keys that a message lists.
+const MAX_LISTED: usize = 12;
+
 /// Collects what is wrong while a file is read.
 #[derive(Debug, Default)]
 pub(super) struct Cx {
@@ -84,7 +87,10 @@ impl<T: Decode> Field for Vec<T> {
 
 impl<T: Decode> Field for Option<Vec<T>> {
     fn take(fields: &mut Fields, name: &'static str, cx: &mut Cx) -> Option<Self> {
-        Some(fields.entries.remove(name).map(|(_, node)| list(node, cx)))
+        // A list with a mistake in it is as if it were not there: what is left of it would be another list.
+        let before = cx.diagnostics.len();
+        let list = fields.entries.remove(name).map(|(_, node)| list(node, cx));
+        Some(list.filter(|_| cx.diagnostics.len() == before))
     }
 }
 
@@ -118,10 +124,12 @@ impl Fields {
     ) -> Option<Self> {
         let at = node.at.clone();
         let Value::Map(pairs) = node.value else {
-            return cx.mismatch(
-                &node,
-                &format!("{what}: a mapping with {}", text::alternatives(names)),
-            );
+            let names = if names.len() > MAX_LISTED {
+                String::new()
+            } else {
+                format!(" with {}", text::alternatives(names))
+            };
+            return cx.mismatch(&node, &format!("{what}: a mapping{names}"));
         };
         let mut entries: BTreeMap<String, (Location, Node)> = BTreeMap::new();
         for (key, value) in pairs {

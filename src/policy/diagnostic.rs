@@ -1,10 +1,12 @@
 //! What is wrong with a policy file, shown with the line that says it.
 
+use std::cmp::Reverse;
 use std::fmt;
+use std::sync::Arc;
 
-use annotate_snippets::{AnnotationKind, Group, Level as Title, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level as Title, Renderer, Snippet};
 
-use super::location::Location;
+use super::location::{Location, SourceFile};
 use super::text;
 
 /// Most findings about a policy that are shown at once.
@@ -76,7 +78,7 @@ impl Diagnostic {
 
     /// Adds "did you mean", if a candidate is near, else the list of what is valid.
     pub(super) fn or_nearest(self, found: &str, candidates: &[&str]) -> Self {
-        match text::nearest(found, candidates.iter().copied()) {
+        match crate::text::nearest(found, candidates.iter().copied()) {
             Some(near) => self.label(format!("did you mean `{near}`?")),
             None if candidates.len() > 24 => self,
             None => self.help(format!("expected {}", text::alternatives(candidates))),
@@ -91,12 +93,23 @@ impl Diagnostic {
             Severity::Warning => Title::WARNING,
         };
         let mut group = Group::with_title(level.primary_title(self.message.as_str()));
-        if let Some(at) = &self.at {
-            group = group.element(snippet(at, &self.label, true));
-        }
-        if let Some((at, label)) = &self.related {
-            group = group.element(snippet(at, label, false));
-        }
+        let primary = self
+            .at
+            .as_ref()
+            .map(|at| (at, self.label.as_str(), AnnotationKind::Primary));
+        let related = self
+            .related
+            .as_ref()
+            .map(|(at, label)| (at, label.as_str(), AnnotationKind::Context));
+        group = match (primary, related) {
+            (Some(one), Some(two)) if one.0.is_near(two.0) => group.element(snippet(&[one, two])),
+            (one, two) => group.elements(
+                [one, two]
+                    .into_iter()
+                    .flatten()
+                    .map(|place| snippet(&[place])),
+            ),
+        };
         if let Some(help) = &self.help {
             group = group.element(Title::HELP.message(help.as_str()));
         }
@@ -109,42 +122,41 @@ impl Diagnostic {
     }
 }
 
-/// The lines around a place. Only a window of them is handed on, so that a hostile line cannot make the rendering slow.
-fn snippet<'a>(
-    at: &'a Location,
-    label: &'a str,
-    primary: bool,
-) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
-    let text = at.source().text();
-    let range = at.range();
+/// A place, what is said under it, and how it is marked.
+type Mark<'a> = (&'a Location, &'a str, AnnotationKind);
+
+/// The lines around places of one file. Only a window of them is handed on, so that a hostile line cannot make the rendering slow.
+fn snippet<'a>(marks: &[Mark<'a>]) -> Snippet<'a, Annotation<'a>> {
+    let Some((first, ..)) = marks.iter().min_by_key(|(at, ..)| at.range().start) else {
+        return Snippet::source("");
+    };
+    let last = marks
+        .iter()
+        .map(|(at, ..)| at.range().start)
+        .max()
+        .unwrap_or_default();
+    let text = first.source().text();
+    let from = first.range().start;
     let line_start = text
-        .get(..range.start)
+        .get(..from)
         .and_then(|before| before.rfind('\n'))
         .map_or(0, |at| at + 1);
-    let start = boundary(
-        text,
-        line_start.max(range.start.saturating_sub(LINE_WINDOW)),
-    );
     let line_end = text
-        .get(range.start..)
+        .get(last..)
         .and_then(|after| after.find('\n'))
-        .map_or(text.len(), |at| range.start + at);
-    let end = boundary(text, line_end.min(range.start + LINE_WINDOW)).max(range.start);
-    let window = text.get(start..end).unwrap_or_default();
-    let covered = range.start.saturating_sub(start)..range.end.min(end).saturating_sub(start);
-    let kind = if primary {
-        AnnotationKind::Primary
-    } else {
-        AnnotationKind::Context
-    };
-    let mut annotation = kind.span(covered);
-    if !label.is_empty() {
-        annotation = annotation.label(label);
-    }
-    Snippet::source(window)
-        .line_start(at.line())
-        .path(at.file())
-        .annotation(annotation)
+        .map_or(text.len(), |at| last + at);
+    let start = boundary(text, line_start.max(from.saturating_sub(LINE_WINDOW)));
+    let end = boundary(text, line_end.min(last.saturating_add(LINE_WINDOW))).max(from);
+    let annotations = marks.iter().map(|(at, label, kind)| {
+        let range = at.range();
+        let covered = range.start.saturating_sub(start)..range.end.min(end).saturating_sub(start);
+        kind.span(covered)
+            .label((!label.is_empty()).then_some(*label))
+    });
+    Snippet::source(text.get(start..end).unwrap_or_default())
+        .line_start(first.line())
+        .path(first.file())
+        .annotations(annotations)
 }
 
 fn boundary(text: &str, at: usize) -> usize {
@@ -159,9 +171,22 @@ fn boundary(text: &str, at: usize) -> usize {
 pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
-    pub(super) fn new(mut all: Vec<Diagnostic>) -> Self {
-        all.sort_by_key(|one| std::cmp::Reverse(one.severity));
+    /// `sources`: the files in the order in which they were read.
+    pub(super) fn new(mut all: Vec<Diagnostic>, sources: &[Arc<SourceFile>]) -> Self {
+        all.sort_by_key(|one| {
+            let place = one.at.as_ref().map(|at| {
+                let file = sources
+                    .iter()
+                    .position(|source| Arc::ptr_eq(source, at.source()));
+                (file, at.range().start)
+            });
+            (Reverse(one.severity), place)
+        });
         Self(all)
+    }
+
+    pub(super) fn into_vec(self) -> Vec<Diagnostic> {
+        self.0
     }
 
     /// Each of them.

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::approval::{ApprovalSection, VerifySection};
 use super::choice::choice;
 use super::decode::{Cx, Decode, Fields, Table, record};
 use super::diagnostic::Diagnostic;
+use super::identity::IdentitySection;
 use super::level::{Level, Standing};
 use super::location::{At, Location};
 use super::selector::{NameGlob, PathGlob, Protect, Selector};
@@ -121,6 +123,13 @@ pub(super) struct Read {
 
 /// Reads the records of a file; `None` when it has no shape at all.
 pub(super) fn read(node: Node, cx: &mut Cx) -> Option<Read> {
+    if matches!(node.value, Value::Nothing) {
+        cx.report(Diagnostic::error(
+            &node.at,
+            "an empty policy: expected at least `version: 1`",
+        ));
+        return None;
+    }
     let mut fields = Fields::open(node, "a policy", File::KEYS, cx)?;
     let sections = fields
         .keys()
@@ -198,179 +207,6 @@ record! {
         pub login: String,
         /// The numeric user id.
         pub id: u64,
-    }
-}
-
-record! {
-    /// Whom resources run as, and who deploys them.
-    pub(super) struct IdentitySection ("`identity`") {
-        /// Whom resources run as; the first entry that selects a resource holds.
-        pub(super) run_as: Option<Vec<At<RunAsRule>>>,
-        /// Who deploys.
-        pub(super) deployer: Option<At<Principal>>,
-    }
-}
-
-record! {
-    /// Exactly one of `user`, `group` and `service_principal`.
-    #[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
-    struct PrincipalFields ("a principal") {
-        /// The login of a user.
-        user: Option<At<String>>,
-        /// The name of a group.
-        group: Option<At<String>>,
-        /// The application id of a service principal.
-        service_principal: Option<At<String>>,
-    }
-}
-
-record! {
-    /// Whom the selected resources run as: exactly one of `user`, `group` and `service_principal`.
-    #[schemars(extend("minProperties" = 2, "maxProperties" = 2))]
-    struct RunAsFields ("an entry of `identity.run_as`") {
-        /// The resources.
-        resources: Vec<At<Selector>>,
-        /// The login of a user.
-        user: Option<At<String>>,
-        /// The name of a group.
-        group: Option<At<String>>,
-        /// The application id of a service principal.
-        service_principal: Option<At<String>>,
-    }
-}
-
-/// Who a resource runs as, or who deploys.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Principal {
-    /// The login of a user.
-    User(String),
-    /// The name of a group.
-    Group(String),
-    /// The application id of a service principal.
-    ServicePrincipal(String),
-}
-
-impl Principal {
-    /// The key that names it in the policy.
-    #[must_use]
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::User(_) => "user",
-            Self::Group(_) => "group",
-            Self::ServicePrincipal(_) => "service_principal",
-        }
-    }
-
-    /// Its login, name or application id.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        match self {
-            Self::User(name) | Self::Group(name) | Self::ServicePrincipal(name) => name,
-        }
-    }
-
-    fn one_of(fields: PrincipalFields, at: &Location, cx: &mut Cx) -> Option<Self> {
-        let given = [
-            fields.user.map(|name| (name.at, Self::User(name.value))),
-            fields.group.map(|name| (name.at, Self::Group(name.value))),
-            fields
-                .service_principal
-                .map(|name| (name.at, Self::ServicePrincipal(name.value))),
-        ];
-        let mut given = given.into_iter().flatten();
-        let expected = "expected one of `user`, `group` and `service_principal`";
-        let Some((name_at, principal)) = given.next() else {
-            cx.report(Diagnostic::error(at, format!("{expected}, found none")));
-            return None;
-        };
-        if let Some((second_at, second)) = given.next() {
-            let message = format!(
-                "{expected}, found `{}` and `{}`",
-                principal.kind(),
-                second.kind()
-            );
-            cx.report(Diagnostic::error(&second_at, message).related(&name_at, "the other"));
-            return None;
-        }
-        if let (Self::ServicePrincipal(name), true) = (&principal, principal.name().contains('@')) {
-            let message = format!(
-                "a service principal is named by its application id, found {}",
-                super::text::quoted(name)
-            );
-            cx.report(Diagnostic::error(&name_at, message).help("for a person: `user`"));
-            return None;
-        }
-        Some(principal)
-    }
-}
-
-impl Decode for Principal {
-    fn decode(node: Node, cx: &mut Cx) -> Option<Self> {
-        let at = node.at.clone();
-        let fields = PrincipalFields::decode(node, cx)?;
-        Self::one_of(fields, &at, cx)
-    }
-}
-
-impl schemars::JsonSchema for Principal {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Principal".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        PrincipalFields::json_schema(generator)
-    }
-}
-
-/// Whom the selected resources run as.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct RunAsRule {
-    /// The resources.
-    pub resources: Vec<At<Selector>>,
-    /// Whom they run as.
-    pub principal: Principal,
-}
-
-impl Decode for RunAsRule {
-    fn decode(node: Node, cx: &mut Cx) -> Option<Self> {
-        let at = node.at.clone();
-        let RunAsFields {
-            resources,
-            user,
-            group,
-            service_principal,
-        } = RunAsFields::decode(node, cx)?;
-        if resources.is_empty() {
-            cx.report(
-                Diagnostic::error(&at, "an entry of `identity.run_as` selects nothing")
-                    .help("such as `resources: [\"jobs.*\"]`"),
-            );
-            return None;
-        }
-        let principal = Principal::one_of(
-            PrincipalFields {
-                user,
-                group,
-                service_principal,
-            },
-            &at,
-            cx,
-        )?;
-        Some(Self {
-            resources,
-            principal,
-        })
-    }
-}
-
-impl schemars::JsonSchema for RunAsRule {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "RunAsRule".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        RunAsFields::json_schema(generator)
     }
 }
 
@@ -468,115 +304,6 @@ record! {
         pub cli: Option<At<CliRange>>,
         /// It holds only for the finding with this fingerprint.
         pub fingerprint: Option<At<Fingerprint>>,
-    }
-}
-
-record! {
-    /// Who has to approve a plan, and how.
-    pub(super) struct ApprovalSection ("`approval`") {
-        /// How many distinct people. Without it: 1.
-        pub(super) required: Option<At<u64>>,
-        /// Who may not approve: the author of the code, who started the run. Without it: both.
-        pub(super) separation: Option<Vec<At<Separation>>>,
-        /// How long an approval holds. Without it: 24h.
-        pub(super) expires_after: Option<At<PolicyDuration>>,
-        /// What an approval is for. Without it: `plan`.
-        pub(super) matching = "match": Option<At<Match>>,
-        /// The ways to approve.
-        pub(super) accept: Option<Accept>,
-    }
-}
-
-choice! {
-    /// Someone who may not approve.
-    pub enum Separation ("who may not approve") {
-        /// The author of the pull request or commit.
-        Author = "author",
-        /// Who started the CI run.
-        Actor = "actor",
-    }
-}
-
-choice! {
-    /// What an approval is for.
-    pub enum Match ("what an approval is for") {
-        /// Exactly these bytes of a plan.
-        Plan = "plan",
-        /// The same effects, also in a plan that was made again.
-        Intent = "intent",
-    }
-}
-
-record! {
-    /// The ways to approve.
-    #[derive(Default)]
-    pub struct Accept ("`approval.accept`") {
-        /// By an SSH signature.
-        pub ssh: Option<At<AcceptSsh>>,
-        /// By GitHub.
-        pub github: Option<At<AcceptGithub>>,
-        /// By Azure DevOps.
-        pub azure: Option<At<AcceptAzure>>,
-    }
-}
-
-record! {
-    /// SSH signatures.
-    pub struct AcceptSsh ("`approval.accept.ssh`") {
-        /// The file of allowed signers, from the root of the repository.
-        pub allowed_signers: String,
-        /// A file of revoked keys.
-        pub revoked: Option<String>,
-    }
-}
-
-record! {
-    /// Approvals on GitHub.
-    pub struct AcceptGithub ("`approval.accept.github`") {
-        /// The environment whose approval counts.
-        pub environment: Option<String>,
-        /// Whose reviews count.
-        pub reviewers: Option<Reviewers>,
-    }
-}
-
-record! {
-    /// Whose reviews count.
-    pub struct Reviewers ("`reviewers`") {
-        /// Teams, as `organisation/team`.
-        #[schemars(default)]
-        pub teams: Vec<String>,
-        /// Logins.
-        #[schemars(default)]
-        pub users: Vec<String>,
-    }
-}
-
-record! {
-    /// Approvals in Azure DevOps.
-    pub struct AcceptAzure ("`approval.accept.azure`") {
-        /// The environment whose approval counts.
-        pub environment: String,
-    }
-}
-
-record! {
-    /// What is checked after a deploy.
-    pub(super) struct VerifySection ("`verify`") {
-        /// Everything runs as whom it was approved to run as.
-        pub(super) run_as: Option<At<bool>>,
-        /// Everything is owned by whom it should be.
-        pub(super) owner: Option<At<bool>>,
-        /// A fresh plan has nothing left to do.
-        pub(super) converged: Option<At<bool>>,
-        /// What was deleted is gone.
-        pub(super) deleted: Option<At<bool>>,
-        /// Tables that must not be reset cannot be.
-        pub(super) reset_guards: Option<At<bool>>,
-        /// Tables left behind by a deleted pipeline are reported.
-        pub(super) orphans: Option<At<bool>>,
-        /// How long to wait for the workspace to show what was deployed. Without it: 60s.
-        pub(super) settle: Option<At<PolicyDuration>>,
     }
 }
 

@@ -1,6 +1,7 @@
 //! From a name to a resolved policy: reading, `extends`, and all that is wrong at once.
 
 use std::convert::Infallible;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -12,8 +13,9 @@ use super::diagnostic::{Diagnostic, Diagnostics, Severity};
 use super::file::{self, Read};
 use super::location::{At, SourceFile};
 use super::resolved::Policy;
-use super::text::{nearest, quoted};
+use super::text::quoted;
 use super::yaml;
+use crate::text::nearest;
 
 /// Most policies in one chain of `extends`.
 const MAX_EXTENDS: usize = 8;
@@ -136,9 +138,13 @@ pub fn load(
         .any(|one| one.severity == Severity::Error)
     {
         cx.diagnostics.extend(warnings);
-        return Err(PolicyError::Invalid(Diagnostics::new(cx.diagnostics)));
+        return Err(PolicyError::Invalid(Diagnostics::new(
+            cx.diagnostics,
+            &policy.sources,
+        )));
     }
-    policy.warnings = cx.diagnostics.into_iter().chain(warnings).collect();
+    let warnings = cx.diagnostics.into_iter().chain(warnings).collect();
+    policy.warnings = Diagnostics::new(warnings, &policy.sources).into_vec();
     Ok(policy)
 }
 
@@ -253,19 +259,40 @@ fn unreadable(named: &At<String>, error: &io::Error) -> Diagnostic {
     }
 }
 
-/// The path without `.` and, as far as the text tells, without `..`.
+/// The path without `.` and, as far as the text tells, without `..`; with `/` on every system, so that messages are the same.
 fn normalised(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
+    let mut start = OsString::new();
+    let mut parts: Vec<&OsStr> = Vec::new();
     for component in path.components() {
         match component {
+            Component::Prefix(prefix) => start.push(prefix.as_os_str()),
+            Component::RootDir => start.push("/"),
             Component::CurDir => {}
-            Component::ParentDir
-                if matches!(out.components().next_back(), Some(Component::Normal(_))) =>
-            {
-                out.pop();
+            Component::ParentDir if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
             }
-            other => out.push(other),
+            Component::ParentDir => parts.push(OsStr::new("..")),
+            Component::Normal(name) => parts.push(name),
         }
     }
-    out
+    start.push(parts.join(OsStr::new("/")));
+    PathBuf::from(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_compared_in_one_spelling() {
+        for (path, expected) in [
+            ("a/./b/../c.yml", "a/c.yml"),
+            ("../a/../b.yml", "../b.yml"),
+            ("a/../../b.yml", "../b.yml"),
+            ("/a/b/../c.yml", "/a/c.yml"),
+            ("c.yml", "c.yml"),
+        ] {
+            assert_eq!(normalised(Path::new(path)).to_str(), Some(expected));
+        }
+    }
 }

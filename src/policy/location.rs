@@ -118,6 +118,11 @@ impl Location {
         self.start..self.end
     }
 
+    /// Whether both can be shown in one piece of the same file.
+    pub(super) fn is_near(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.source, &other.source) && self.start.abs_diff(other.start) < 2_000
+    }
+
     /// The text it covers.
     pub(super) fn covered(&self) -> &str {
         self.source.text.get(self.range()).unwrap_or_default()

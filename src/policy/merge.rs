@@ -3,85 +3,21 @@
 use std::collections::BTreeMap;
 
 use super::Catalogue;
+use super::approval::{apply_approval, apply_verify};
 use super::custom::CustomRule;
 use super::decode::{Cx, Table};
 use super::diagnostic::Diagnostic;
-use super::file::{
-    Accept, ApprovalSection, CustomSource, IdentitySection, LongRule, Match, Person, Read,
-    RuleEntry, Separation, StateEntry, VerifySection,
-};
+use super::file::{CustomSource, LongRule, Person, Read, RuleEntry, StateEntry};
+use super::identity::IdentitySection;
+use super::layers::{Layer, RuleSetting};
 use super::level::{Level, Standing};
 use super::location::{At, Location};
-use super::resolved::{Approval, Layer, Policy, Verify};
+use super::lock::Lock;
+use super::resolved::Policy;
 use super::text::quoted;
 
 /// The version of the policy format.
 const VERSION: u64 = 1;
-
-/// What may replace a locked value: nothing but an equal or a stricter one.
-struct Lock<'a> {
-    at: Option<&'a Location>,
-    cx: &'a mut Cx,
-}
-
-impl Lock<'_> {
-    fn refuse(&mut self, at: &Location, what: &str) {
-        if let Some(locked) = self.at {
-            self.cx.report(
-                Diagnostic::error(
-                    at,
-                    format!("{what} is locked by the policy that this one extends"),
-                )
-                .related(locked, "locked here"),
-            );
-        }
-    }
-
-    /// Puts `new` in the place of `slot`, unless that is locked and `new` is not at least as strict.
-    fn replace<T: PartialEq>(
-        &mut self,
-        slot: &mut T,
-        new: Option<At<T>>,
-        what: &str,
-        strict: impl FnOnce(&T, &T) -> bool,
-    ) {
-        let Some(new) = new else { return };
-        if self.at.is_some() && *slot != new.value && !strict(slot, &new.value) {
-            self.refuse(&new.at, what);
-        } else {
-            *slot = new.value;
-        }
-    }
-
-    /// As [`Lock::replace`], where nothing stands yet nothing is locked.
-    fn fill<T: PartialEq>(
-        &mut self,
-        slot: &mut Option<At<T>>,
-        new: Option<At<T>>,
-        what: &str,
-        strict: impl FnOnce(&T, &T) -> bool,
-    ) {
-        let Some(new) = new else { return };
-        match slot {
-            Some(old)
-                if self.at.is_some() && **old != new.value && !strict(&old.value, &new.value) =>
-            {
-                self.refuse(&new.at, what)
-            }
-            _ => *slot = Some(new),
-        }
-    }
-
-    /// Puts a list in the place of another; a locked list that is not empty stays.
-    fn list<T: PartialEq>(&mut self, slot: &mut Vec<At<T>>, new: Vec<At<T>>, what: &str) {
-        let Some(first) = new.first() else { return };
-        if self.at.is_some() && !slot.is_empty() && *slot != new {
-            self.refuse(&first.at, what);
-        } else {
-            *slot = new;
-        }
-    }
-}
 
 /// Nothing is stricter.
 fn never<T>(_: &T, _: &T) -> bool {
@@ -363,7 +299,7 @@ impl Policy {
             );
             return;
         }
-        let mut setting = super::resolved::RuleSetting::default();
+        let mut setting = RuleSetting::default();
         setting.push(Layer {
             level: source.level,
             resources: None,
@@ -395,7 +331,7 @@ impl Policy {
                 else {
                     continue;
                 };
-                let nearest = super::text::nearest(name, catalogue.types.iter().copied());
+                let nearest = crate::text::nearest(name, catalogue.types.iter().copied());
                 // What is protected may be a name in the workspace, whose first part is a catalog.
                 if catalogue.types.contains(&name) || (used.place == "protect" && nearest.is_none())
                 {
@@ -433,123 +369,6 @@ impl Policy {
                 cx.report(Diagnostic::error(&rule.at, message).related(locked, "locked here"));
             }
         }
-    }
-}
-
-fn apply_approval(slot: &mut Option<Approval>, new: ApprovalSection, lock: &mut Lock<'_>) {
-    // Where the locked policy says nothing about approvals, nothing about them is locked.
-    let stated = slot.is_some();
-    let mut lock = Lock {
-        at: lock.at.filter(|_| stated),
-        cx: lock.cx,
-    };
-    let approval = slot.get_or_insert_default();
-    match &new.required {
-        Some(required) if required.value == 0 => {
-            lock.cx.report(Diagnostic::error(
-                &required.at,
-                "`approval.required` is at least 1, found 0",
-            ));
-        }
-        _ => lock.replace(
-            &mut approval.required,
-            new.required,
-            "`approval.required`",
-            |old, new| new >= old,
-        ),
-    }
-    if let Some(separation) = new.separation {
-        let mut words: Vec<Separation> = separation.iter().map(|word| word.value).collect();
-        words.sort();
-        words.dedup();
-        let milder = approval.separation.iter().any(|old| !words.contains(old));
-        match (lock.at.cloned(), separation.first()) {
-            (Some(_), Some(first)) if milder => lock.refuse(&first.at, "`approval.separation`"),
-            (Some(locked), None) if milder => lock.cx.report(Diagnostic::error(
-                &locked,
-                "`approval.separation` is locked here; a policy that extends this one empties it",
-            )),
-            _ => approval.separation = words,
-        }
-    }
-    lock.replace(
-        &mut approval.expires_after,
-        new.expires_after,
-        "`approval.expires_after`",
-        |old, new| new.as_secs() <= old.as_secs(),
-    );
-    lock.replace(
-        &mut approval.matching,
-        new.matching,
-        "`approval.match`",
-        |_, new| *new == Match::Plan,
-    );
-    if let Some(Accept { ssh, github, azure }) = new.accept {
-        // Another way to approve makes it easier, so a locked policy that names one names all.
-        let named = approval.accept.ssh.is_some()
-            || approval.accept.github.is_some()
-            || approval.accept.azure.is_some();
-        accept(
-            &mut approval.accept.ssh,
-            ssh,
-            "`approval.accept.ssh`",
-            named,
-            &mut lock,
-        );
-        accept(
-            &mut approval.accept.github,
-            github,
-            "`approval.accept.github`",
-            named,
-            &mut lock,
-        );
-        accept(
-            &mut approval.accept.azure,
-            azure,
-            "`approval.accept.azure`",
-            named,
-            &mut lock,
-        );
-    }
-}
-
-fn accept<T: PartialEq>(
-    slot: &mut Option<At<T>>,
-    new: Option<At<T>>,
-    what: &str,
-    named: bool,
-    lock: &mut Lock<'_>,
-) {
-    match new {
-        Some(new) if lock.at.is_some() && named && slot.as_ref() != Some(&new) => {
-            lock.refuse(&new.at, what)
-        }
-        Some(new) => *slot = Some(new),
-        None => {}
-    }
-}
-
-fn apply_verify(verify: &mut Verify, new: VerifySection, lock: &mut Lock<'_>) {
-    let on = |_: &bool, new: &bool| *new;
-    lock.replace(&mut verify.run_as, new.run_as, "`verify.run_as`", on);
-    lock.replace(&mut verify.owner, new.owner, "`verify.owner`", on);
-    lock.replace(
-        &mut verify.converged,
-        new.converged,
-        "`verify.converged`",
-        on,
-    );
-    lock.replace(&mut verify.deleted, new.deleted, "`verify.deleted`", on);
-    lock.replace(
-        &mut verify.reset_guards,
-        new.reset_guards,
-        "`verify.reset_guards`",
-        on,
-    );
-    lock.replace(&mut verify.orphans, new.orphans, "`verify.orphans`", on);
-    // How long to wait decides nothing but patience.
-    if let Some(settle) = new.settle {
-        verify.settle = settle.value;
     }
 }
 

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::approval::{Approval, Verify};
 use super::custom::CustomRule;
 use super::diagnostic::Diagnostic;
-use super::file::{
-    Accept, BundleSection, CliSection, Input, Limits, Match, Person, Principal, RunAsRule, Section,
-    Separation, StateEntry, Waiver,
-};
+use super::file::{BundleSection, CliSection, Input, Limits, Person, Section, StateEntry, Waiver};
+use super::identity::Identity;
+use super::layers::{Layer, RuleSetting};
 use super::level::{Level, Standing};
 use super::location::{At, Location, SourceFile};
 use super::selector::{NameGlob, Protect, Selector};
 use super::text;
-use super::value::{PolicyDuration, TextValue, WorkspaceHost};
+use super::value::{TextValue, WorkspaceHost};
 
 /// What is judged how: one file and everything it extends.
 #[derive(Debug, Clone)]
@@ -57,189 +57,6 @@ pub struct Policy {
     pub state: BTreeMap<String, At<StateEntry>>,
     /// Whether a policy with every rule off is meant.
     pub allow_empty: bool,
-}
-
-/// Whom resources run as, and who deploys.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Identity {
-    /// Whom resources run as; the first entry that selects a resource holds.
-    pub run_as: Vec<At<RunAsRule>>,
-    /// Who deploys.
-    pub deployer: Option<At<Principal>>,
-}
-
-impl Identity {
-    /// What the policy says about the resource with this short key; the first match holds.
-    #[must_use]
-    pub fn run_as_for(&self, key: &str) -> Option<&At<RunAsRule>> {
-        self.run_as
-            .iter()
-            .find(|rule| rule.resources.iter().any(|selector| selector.matches(key)))
-    }
-}
-
-/// Who has to approve a plan, and how.
-#[derive(Debug, Clone, Serialize)]
-pub struct Approval {
-    /// How many distinct people; at least 1.
-    pub required: u64,
-    /// Who may not approve.
-    pub separation: Vec<Separation>,
-    /// How long an approval holds at most.
-    pub expires_after: PolicyDuration,
-    /// What an approval is for.
-    pub matching: Match,
-    /// The ways to approve.
-    pub accept: Accept,
-}
-
-impl Default for Approval {
-    fn default() -> Self {
-        Self {
-            required: 1,
-            separation: vec![Separation::Author, Separation::Actor],
-            expires_after: PolicyDuration::hours(24),
-            matching: Match::Plan,
-            accept: Accept::default(),
-        }
-    }
-}
-
-/// What is checked after a deploy.
-#[derive(Debug, Clone, Serialize)]
-pub struct Verify {
-    /// Everything runs as whom it was approved to run as.
-    pub run_as: bool,
-    /// Everything is owned by whom it should be.
-    pub owner: bool,
-    /// A fresh plan has nothing left to do.
-    pub converged: bool,
-    /// What was deleted is gone.
-    pub deleted: bool,
-    /// Tables that must not be reset cannot be.
-    pub reset_guards: bool,
-    /// Tables left behind by a deleted pipeline are reported.
-    pub orphans: bool,
-    /// How long to wait for the workspace to show what was deployed.
-    pub settle: PolicyDuration,
-}
-
-impl Default for Verify {
-    fn default() -> Self {
-        Self {
-            run_as: true,
-            owner: true,
-            converged: true,
-            deleted: true,
-            reset_guards: true,
-            orphans: true,
-            settle: PolicyDuration::seconds(60),
-        }
-    }
-}
-
-/// What all the files together say about one rule.
-#[derive(Debug, Clone, Default)]
-pub struct RuleSetting {
-    /// Later layers win.
-    pub(super) layers: Vec<Layer>,
-    pub(super) locked: Option<Location>,
-}
-
-impl RuleSetting {
-    /// What was said, the last word last.
-    #[must_use]
-    pub fn layers(&self) -> &[Layer] {
-        &self.layers
-    }
-
-    /// Puts a layer on top; what it hides entirely is dropped.
-    pub(super) fn push(&mut self, layer: Layer) {
-        if layer.is_unconditional() {
-            self.layers.clear();
-        }
-        self.layers.push(layer);
-    }
-
-    fn decided_by(&self, key: Option<&str>) -> Option<&Layer> {
-        self.layers.iter().rev().find(|layer| layer.holds_for(key))
-    }
-
-    /// The strictest thing said so far that `new` would make milder, as far as can be told; errs towards yes.
-    pub(super) fn softened_by(&self, new: &Layer) -> Option<Option<&Layer>> {
-        let everything = Selector::everything();
-        let selectors: Vec<&Selector> = match &new.resources {
-            Some(selectors) => selectors.iter().map(|selector| &selector.value).collect(),
-            None => vec![&everything],
-        };
-        'selectors: for selector in selectors {
-            if new.except.iter().any(|except| except.covers(selector)) {
-                continue;
-            }
-            for layer in self.layers.iter().rev() {
-                if layer.level > new.level && layer.may_hold_for(selector) {
-                    return Some(Some(layer));
-                }
-                if layer.holds_for_all(selector) {
-                    continue 'selectors;
-                }
-            }
-            // Nothing says a level for all that is selected: there the rule denies.
-            if new.level < Level::Deny {
-                return Some(None);
-            }
-        }
-        None
-    }
-}
-
-/// One statement about a rule.
-#[derive(Debug, Clone, Serialize)]
-pub struct Layer {
-    /// The level.
-    pub level: Level,
-    /// The resources it holds for; `None`: everything.
-    pub resources: Option<Vec<At<Selector>>>,
-    /// Resources it does not hold for.
-    pub except: Vec<At<Selector>>,
-    /// Where it is said; `None`: by `--level`.
-    #[serde(skip)]
-    pub at: Option<Location>,
-}
-
-impl Layer {
-    fn is_unconditional(&self) -> bool {
-        self.except.is_empty()
-            && self
-                .resources
-                .as_ref()
-                .is_none_or(|all| all.iter().any(|one| one.is_everything()))
-    }
-
-    /// Whether it holds for the resource, or, without one, for what is about the whole deployment.
-    fn holds_for(&self, key: Option<&str>) -> bool {
-        let selects = |selector: &At<Selector>| {
-            key.map_or_else(|| selector.is_everything(), |key| selector.matches(key))
-        };
-        self.resources
-            .as_ref()
-            .is_none_or(|all| all.iter().any(selects))
-            && !self.except.iter().any(selects)
-    }
-
-    fn may_hold_for(&self, selector: &Selector) -> bool {
-        self.resources
-            .as_ref()
-            .is_none_or(|all| all.iter().any(|one| one.may_overlap(selector)))
-            && !self.except.iter().any(|one| one.covers(selector))
-    }
-
-    fn holds_for_all(&self, selector: &Selector) -> bool {
-        self.resources
-            .as_ref()
-            .is_none_or(|all| all.iter().any(|one| one.covers(selector)))
-            && self.except.is_empty()
-    }
 }
 
 /// Why a rule has the level it has.
@@ -422,8 +239,8 @@ impl Policy {
                     at: at.clone(),
                 });
             }
-            let nearest =
-                text::nearest(rule, self.rules.keys().map(String::as_str)).map(str::to_owned);
+            let nearest = crate::text::nearest(rule, self.rules.keys().map(String::as_str))
+                .map(str::to_owned);
             match self.rules.get_mut(rule) {
                 Some(setting) => setting.push(Layer {
                     level: *level,

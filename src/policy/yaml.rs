@@ -167,7 +167,11 @@ fn syntax(error: &serde_saphyr::Error, source: &Arc<SourceFile>) -> Diagnostic {
             format!("this is not the YAML of a policy: {said}")
         }
     };
-    Diagnostic::error(&at, message)
+    let diagnostic = Diagnostic::error(&at, message);
+    if diagnostic.message.contains("anchor or alias") {
+        return diagnostic.help("quote a text that starts with `*` or `&`");
+    }
+    diagnostic
 }
 
 fn place(location: Option<&serde_saphyr::Location>, source: &Arc<SourceFile>) -> Location {

@@ -5,6 +5,7 @@ mod azure;
 mod budget;
 mod changes;
 pub mod escape;
+pub mod exposure;
 mod github;
 mod html;
 mod json;

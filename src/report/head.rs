@@ -145,6 +145,14 @@ pub enum Body {
     None,
     /// What `show` has to say.
     Show(Box<super::show::ShowBody>),
+    /// `digest`
+    Digest(super::DigestBody),
+    /// `authorize`, and `deploy` before it deploys
+    Authorize(super::AuthorizeBody),
+    /// `verify`: expectation, observation, witness.
+    Verify(super::Verification),
+    /// `deploy`
+    Deploy(super::DeployBody),
 }
 
 impl Body {

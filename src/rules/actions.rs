@@ -4,8 +4,9 @@ mod edits;
 mod runs;
 
 pub(super) use edits::{FieldReset, RemoteEdit};
-pub(super) use runs::StartsRuns;
+pub(super) use runs::{Runs, StartsRuns, runs, trigger_runs};
 
+use super::state::with_register;
 use super::{Context, Doc, Family, Found, Need, Rule, fires, quiet, unknown};
 use crate::effect::{Effect, Successor};
 use crate::impact;
@@ -61,7 +62,8 @@ rule!(
                 e,
                 format!("The {}{} is deleted.", singular(e.kind()), called(cx, e)),
             );
-            out.push(found.impact(impact::of(e.kind()).text));
+            let impact = impact::of(e.kind()).text;
+            out.push(found.impact(with_register(impact, cx.policy, e.key().resource())));
         }
     }
 );
@@ -111,12 +113,12 @@ rule!(
                     quoted(&lost.namespace.full_name())
                 ),
             );
-            let text = if lost.kind == "pipelines" {
+            let impact = if lost.kind == "pipelines" {
                 "The tables that the pipeline publishes there are dropped with the schema; the pipeline itself stays and fails."
             } else {
                 impact::of(&lost.kind).text
             };
-            out.push(found.impact(text));
+            out.push(found.impact(with_register(impact, cx.policy, &lost.resource)));
         }
         for e in cx.world.placeless() {
             out.push(Found::on(e, "A schema or catalog is deleted or recreated, and it cannot be told whether this lives in it.").done().unknown());
@@ -175,7 +177,8 @@ rule!(
                     .new(change.new.as_ref())
                     .remote(change.remote.as_ref());
             }
-            out.push(found.impact(impact::recreated(e.kind())));
+            let impact = impact::recreated(e.kind());
+            out.push(found.impact(with_register(&impact, cx.policy, e.key().resource())));
         }
     }
 );

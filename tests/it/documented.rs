@@ -4,13 +4,6 @@
 //! page's own folder; the lines below it are its output; `$ echo $?` is followed by its exit code. A line that ends in `\`
 //! goes on in the next. `BUNDLEGATE_UPDATE_DOCS=1` writes the outputs anew; exit codes are never written, only compared.
 
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a page that cannot be read or run is a failed test"
-)]
-
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;

@@ -1,8 +1,12 @@
 //! The policy as its users meet it: files in, answers or diagnostics out.
 
+mod cases;
 mod diagnostics;
+mod docs;
 mod embedded;
+mod properties;
 mod resolve;
+mod schema;
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,7 +1,7 @@
 use super::{load_files, policy};
 use crate::policy::{Input, Level, LevelOverrideError, Origin, Principal, Section, Standing};
 
-const FULL: &str = r#"# yaml-language-server: $schema=policy.schema.json
+pub(super) const FULL: &str = r#"# yaml-language-server: $schema=policy.schema.json
 version: 1
 extends: production
 targets: ["prod", "prod-*"]
@@ -293,5 +293,81 @@ fn a_policy_with_every_rule_off_is_seen() {
             )
         ))
         .every_rule_off()
+    );
+}
+
+#[test]
+fn a_locked_policy_can_be_filled_in() {
+    let org = "version: 1\nextends: production\nlocked: true\nlimits: {delete: 0}\napproval: {required: 2}\n";
+    let team = "version: 1\nextends: org.yml\ntargets: [prod]\nprotect: [\"schemas.*\"]\nlimits: {change: 5}\nstanding: as-rule\n\
+                rules: {rename: deny}\napproval: {required: 3, accept: {ssh: {allowed_signers: a}}}\n\
+                custom: [{id: mine, level: warn, when: 'gone', message: x}]\n";
+    let policy = load_files(&[("bundlegate.yml", team), ("org.yml", org)]).unwrap();
+    assert_eq!(policy.approval.as_ref().unwrap().required, 3);
+    assert_eq!(policy.level("rename", None), Level::Deny);
+    assert_eq!(policy.level("mine", None), Level::Warn);
+    for softer in [
+        "rules: {rename: warn}",
+        "approval: {required: 1}",
+        "approval: {separation: []}",
+        "approval: {separation: [actor]}",
+        "approval: {expires_after: 7d}",
+        "approval: {match: intent}",
+        "limits: {delete: 1}",
+        "inputs: {require: []}",
+        "inputs: {require: [state]}",
+        "allow_empty: true",
+        "locked: false",
+        "verify: {deleted: false}",
+        "standing: note",
+        "waivers: [{rule: rename, resource: jobs.a, until: 2030-01-01, reason: x, owner: y}]",
+    ] {
+        let text = format!("version: 1\nextends: org.yml\n{softer}\n");
+        let error = load_files(&[("bundlegate.yml", &text), ("org.yml", org)])
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("locked here"), "{softer}: {error}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_and_windows_line_ends_are_no_difference() {
+    let unix = policy("version: 1\nrules:\n  rename: note\n");
+    let windows = policy("\u{feff}version: 1\r\nrules:\r\n  rename: note\r\n");
+    assert_eq!(unix.resolved_canonical(), windows.resolved_canonical());
+    let (_, Origin::File(at)) = windows.decided_by("rename", None) else {
+        panic!()
+    };
+    assert_eq!((at.line(), at.column()), (3, 3));
+}
+
+#[test]
+fn custom_rules_are_asked_about_what_they_select() {
+    let policy = policy(
+        "version: 1\ncustom:\n  - {id: one, level: note, resources: [\"jobs.*\"], when: 'gone', message: x}\nrules: {one: {level: deny, resources: [jobs.b]}}\n",
+    );
+    let rule = &policy.custom[0];
+    assert!(rule.selects("jobs.a") && !rule.selects("pipelines.a"));
+    assert_eq!(policy.level("one", Some("jobs.a")), Level::Note);
+    assert_eq!(policy.level("one", Some("jobs.b")), Level::Deny);
+}
+
+#[test]
+fn selectors_are_listed_with_their_place() {
+    let policy = policy(FULL);
+    let mut all: Vec<String> = policy
+        .selectors()
+        .iter()
+        .map(|used| format!("{} {} {}", used.place, used.text, used.at.line()))
+        .collect();
+    all.sort();
+    assert_eq!(all.len(), 11, "{all:#?}");
+    assert!(
+        all.contains(&"rules.recreate quality_monitors.* 21".to_owned()),
+        "{all:#?}"
+    );
+    assert!(
+        all.contains(&"state pipelines.orders 42".to_owned()),
+        "{all:#?}"
     );
 }

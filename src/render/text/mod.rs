@@ -1,13 +1,15 @@
 //! For a terminal or a log: one screen, the most dangerous first.
 
+mod gate;
 mod show;
+mod verify;
 
 use anstyle::{AnsiColor, Effects, Style};
 
 use super::wrap::wrap;
 use super::{DEFAULT_WIDTH, Options, escape, words};
 use crate::policy::Level;
-use crate::report::{Body, Finding, Report, Status, Verdict};
+use crate::report::{Body, Exit, Finding, Report, Status, Verdict};
 
 /// Narrower than this nothing can be read.
 const MIN_WIDTH: usize = 20;
@@ -18,12 +20,37 @@ pub(super) fn render(report: &Report, options: &Options) -> String {
         width: options.width.unwrap_or(DEFAULT_WIDTH).max(MIN_WIDTH),
         colour: options.colour,
     };
-    head(&mut page, report);
-    findings(&mut page, report, options.verbose);
-    if let Body::Show(body) = &report.body {
-        show::show(&mut page, body, options.verbose);
+    match &report.body {
+        Body::None => {
+            head(&mut page, report);
+            findings(&mut page, report, options.verbose);
+            foot(&mut page, report, options.verbose);
+        }
+        Body::Show(body) => {
+            head(&mut page, report);
+            findings(&mut page, report, options.verbose);
+            show::show(&mut page, body, options.verbose);
+            foot(&mut page, report, options.verbose);
+        }
+        Body::Deploy(body) => {
+            verify::deploy(&mut page, report, body, options.verbose);
+            page.gap();
+            facts(&mut page, report);
+        }
+        Body::Verify(body) => {
+            verify::verify(&mut page, report.exit_code, body, options.verbose);
+            page.gap();
+            facts(&mut page, report);
+        }
+        Body::Digest(body) => gate::digest(&mut page, body),
+        Body::Authorize(body) => {
+            gate::authorize(&mut page, report, body);
+            facts(&mut page, report);
+            if report.exit_code == Exit::Closed.code() {
+                findings(&mut page, report, options.verbose);
+            }
+        }
     }
-    foot(&mut page, report, options.verbose);
     escape::log(&page.out)
 }
 
@@ -107,6 +134,11 @@ fn head(page: &mut Page, report: &Report) {
         page.line("  ", PLAIN, next);
     }
     page.gap();
+    facts(page, report);
+}
+
+/// What was judged.
+fn facts(page: &mut Page, report: &Report) {
     page.line(
         "plan    ",
         DIM,

@@ -138,7 +138,7 @@ impl Maker<'_, '_> {
         for (now, from_workspace) in [(remote, true), (deployed, false)] {
             for d in now.map(|n| differences(n, sent)).unwrap_or_default() {
                 let path = self.e.unrooted(d.path);
-                let at = self.e.indexed(sent, &path);
+                let at = self.e.plain(sent, &path);
                 let server_side = from_workspace
                     && (self.e.never_returned(&path, d.from)
                         || (d.to.is_none()

@@ -4,7 +4,7 @@ use crate::effect::same;
 use crate::json::Value;
 use crate::plan::{FieldPath, Segment};
 
-use super::super::{Context, Doc, Family, Found, Rule, fires, quiet};
+use super::super::{Context, Doc, Family, Found, Rule, fires, quiet, unknown};
 
 rule!(
     RemoteEdit,
@@ -25,6 +25,9 @@ rule!(
             ),
             quiet(
                 r#""jobs.report": {"action": "update", "new_state": {"value": {"max_concurrent_runs": 2}}, "remote_state": {"max_concurrent_runs": 1}, "changes": {"max_concurrent_runs": {"action": "update", "old": 1, "new": 2, "remote": 1}}}"#
+            ),
+            unknown(
+                r#""apps.portal": {"action": "create", "new_state": {"value": {"name": "portal"}}}, "jobs.report": {"action": "update", "depends_on": [{"node": "resources.apps.portal"}], "new_state": {"value": {"description": ""}, "vars": {"description": "${resources.apps.portal.url}"}}, "remote_state": {"description": "edited"}, "changes": {"description": {"action": "update", "old": "https://portal.example.com", "new": "${resources.apps.portal.url}", "remote": "edited"}}}"#
             ),
         ],
     },
@@ -52,15 +55,34 @@ rule!(
             for (path, change) in e.entry.actionable() {
                 let list = path.last_field();
                 let identity = path.starts_with(&["run_as"]);
-                let edited = !identity
-                    && same(list, change.old.as_ref(), change.new.as_ref())
+                if identity {
+                    continue;
+                }
+                let name = if path.is_root() {
+                    "The list".to_owned()
+                } else {
+                    crate::text::visible(&path.to_string())
+                };
+                if let Some(text) = e.waits_for(path) {
+                    let differs = !same(list, change.old.as_ref(), change.remote.as_ref());
+                    if differs
+                        && change.old.is_some()
+                        && change.remote.is_some()
+                        && cx.world.resolve(text).is_none()
+                    {
+                        out.push(
+                            Found::on(e, format!("{name} was changed in the workspace since the last deploy; what the deploy sets in its place waits for {}.", crate::text::visible(text)))
+                                .path(path.clone())
+                                .old(change.old.as_ref())
+                                .remote(change.remote.as_ref())
+                                .unknown(),
+                        );
+                    }
+                    continue;
+                }
+                let edited = same(list, change.old.as_ref(), change.new.as_ref())
                     && !same(list, change.remote.as_ref(), change.new.as_ref());
                 if edited && !e.is_open(path) {
-                    let name = if path.is_root() {
-                        "The list".to_owned()
-                    } else {
-                        crate::text::visible(&path.to_string())
-                    };
                     out.push(
                     Found::on(e, format!("{name} was changed in the workspace since the last deploy; the deploy overwrites that."))
                         .path(path.clone())

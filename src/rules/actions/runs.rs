@@ -63,14 +63,15 @@ rule!(
 );
 
 /// How a schedule, trigger or continuous setting stands.
-#[derive(PartialEq)]
-enum Runs {
+#[derive(Debug, PartialEq)]
+pub(in crate::rules) enum Runs {
     Yes,
     No,
     Cannot(String),
 }
 
-fn runs(whole: &Field<'_>, pause: &Field<'_>) -> Runs {
+/// Whether a schedule, trigger or continuous setting runs, by itself and by its `pause_status`.
+pub(in crate::rules) fn runs(whole: &Field<'_>, pause: &Field<'_>) -> Runs {
     match (whole, pause) {
         (Field::Unknown(text), _) | (_, Field::Unknown(text)) => Runs::Cannot(text.to_string()),
         (Field::Absent, _) => Runs::No,
@@ -93,6 +94,19 @@ fn start<'a>(world: &World<'a>, e: &Effect<'a>, field: &[&str], out: &mut Vec<Fo
     say(e, FieldPath::of(field), &now, &after, out);
 }
 
+/// Whether an item of `triggers` runs: it is not paused, and neither is the setting in it.
+pub(in crate::rules) fn trigger_runs(trigger: &Value) -> bool {
+    let paused = |v: &Value| {
+        v.get("pause_status")
+            .and_then(Value::as_str)
+            .is_some_and(|p| p.eq_ignore_ascii_case("PAUSED"))
+    };
+    !paused(trigger)
+        && trigger
+            .as_object()
+            .is_some_and(|o| !o.iter().any(|(_, inner)| paused(inner)))
+}
+
 /// `triggers` is a list of settings, each with its own pause (CLI 1.21).
 fn triggers(e: &Effect<'_>, out: &mut Vec<Found>) {
     let list = |v: Option<&Value>| {
@@ -101,17 +115,7 @@ fn triggers(e: &Effect<'_>, out: &mut Vec<Found>) {
             .map(<[Value]>::to_vec)
             .unwrap_or_default()
     };
-    let running = |v: &Value| {
-        let paused = |v: &Value| {
-            v.get("pause_status")
-                .and_then(Value::as_str)
-                .is_some_and(|p| p.eq_ignore_ascii_case("PAUSED"))
-        };
-        !paused(v)
-            && v.as_object()
-                .is_some_and(|o| !o.iter().any(|(_, inner)| paused(inner)))
-    };
-    let count = |items: &[Value]| items.iter().filter(|i| running(i)).count();
+    let count = |items: &[Value]| items.iter().filter(|i| trigger_runs(i)).count();
     let (now, after) = (list(e.remote()), list(e.sent()));
     let mut path = FieldPath::of(&["triggers"]);
     if let Some(text) = e.waits_for(&path).or_else(|| {

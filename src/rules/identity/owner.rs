@@ -1,10 +1,11 @@
 //! Who owns: `IS_OWNER` in permissions, and the creator of a pipeline.
 
-use crate::effect::{Effect, Field, is_person, looks_like_person, principal_of};
+use crate::effect::{is_person, looks_like_person, same_name};
 use crate::json::Value;
 use crate::plan::{Action, FieldPath, Segment, Sub};
-use crate::text::quoted;
+use crate::text::{quoted, visible};
 
+use super::super::access::{Text, Who, permissions_after, permissions_now};
 use super::super::{Context, Doc, Family, Found, Rule, fires, quiet, unknown};
 
 rule!(Owner, Doc {
@@ -23,24 +24,26 @@ rule!(Owner, Doc {
     ],
 }, |cx, out| {
     for e in cx.world.of_sub(Sub::Permissions).filter(|e| e.action() != Action::Delete) {
-        let Some(list) = e.sent().or_else(|| e.remote()).and_then(Effect::list) else { continue };
-        for (i, item) in list.iter().enumerate() {
-            if item.get("level").and_then(Value::as_str) != Some("IS_OWNER") {
+        let list = match permissions_after(cx.world, e) {
+            Some(Ok(list)) => list,
+            Some(Err(text)) => {
+                out.push(Found::on(e, format!("Who owns it waits for {}.", visible(&text))).path(FieldPath::default()).unknown());
                 continue;
             }
-            let at = FieldPath::from(vec![Segment::Field("__embed__".into()), Segment::Index(i)]);
-            let waits = crate::effect::Kind::ALL.into_iter().map(|k| at.join(Segment::Field(k.field().into()))).find_map(|p| match cx.world.after(e, &p) {
-                Field::Unknown(text) => Some(text.into_owned()),
-                _ => None,
-            });
-            if let Some(text) = waits {
-                out.push(Found::on(e, format!("Who owns it waits for {}.", crate::text::visible(&text))).unknown());
-                continue;
-            }
-            let Some(owner) = principal_of(item) else { continue };
+            None => permissions_now(e),
+        };
+        for item in list.iter().filter(|i| i.level == Text::Is("IS_OWNER".to_owned())) {
+            let owner = match &item.who {
+                Who::Is(owner) => owner,
+                Who::Waits(_, text) => {
+                    out.push(Found::on(e, format!("Who owns it waits for {}.", visible(text))).path(FieldPath::default()).unknown());
+                    continue;
+                }
+                Who::Nobody => continue,
+            };
             let wrong = match &cx.policy.identity.deployer {
-                Some(deployer) if deployer.value.name() != owner.name => Some(format!("Its owner is {}; the policy names {} as deployer.", owner.words(), quoted(deployer.value.name()))),
-                None if is_person(&owner) => Some(format!("Its owner is the person {}.", quoted(&owner.name))),
+                Some(deployer) if !same_name(deployer.value.name(), &owner.name) => Some(format!("Its owner is {}; the policy names {} as deployer.", owner.words(), quoted(deployer.value.name()))),
+                None if is_person(owner) => Some(format!("Its owner is the person {}.", quoted(&owner.name))),
                 _ => None,
             };
             if let Some(message) = wrong {

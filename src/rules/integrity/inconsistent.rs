@@ -1,6 +1,8 @@
 //! `inconsistent-plan`: an entry's two accounts differ. The CLI sends `new_state`; a plan that describes less than it sends is a lie.
 
-use crate::effect::{Effect, Named, World, differences, indexed, nodes, same};
+use crate::effect::{
+    Difference, Effect, Named, World, differences, differences_by_index, nodes, same,
+};
 use crate::json::Value;
 use crate::plan::{Action, Engine, FieldPath, Segment};
 use crate::secret::REDACTED;
@@ -121,7 +123,7 @@ fn check(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
     let is_named = |path: &FieldPath| {
         named.overlaps(path)
             || e.sent()
-                .is_some_and(|sent| named.overlaps(&e.indexed(sent, path)))
+                .is_some_and(|sent| named.overlaps(&e.plain(sent, path)))
     };
     vars(e, &is_named, faults);
     changes_against_sent(e, faults);
@@ -179,10 +181,12 @@ fn vars(
 
 /// Point 6: what a change calls new is what is sent.
 fn changes_against_sent(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
-    let Some(sent) = e.sent() else { return };
+    if e.sent().is_none() {
+        return;
+    }
     for (path, change) in &e.entry.changes {
         let Some(new) = &change.new else { continue };
-        if new.as_str() == Some(REDACTED) || e.is_open(path) || e.is_open(&indexed(sent, path)) {
+        if new.as_str() == Some(REDACTED) || e.is_open(path) {
             continue;
         }
         let here = e.sent_at(path);
@@ -210,32 +214,70 @@ fn sent_against_remote(
     if !e.is_resource() && Effect::list(remote).is_none() {
         return;
     }
-    for d in differences(remote, sent) {
+    let found = untold(e, named, remote, sent, differences(remote, sent));
+    // Lists in another order, or of other items, are the same plan seen by index: a lie is one in both views.
+    if !found.is_empty()
+        && !untold(e, named, remote, sent, differences_by_index(remote, sent)).is_empty()
+    {
+        faults.extend(found);
+    }
+}
+
+/// The differences that no change tells.
+fn untold(
+    e: &Effect<'_>,
+    named: &Named<'_>,
+    remote: &Value,
+    sent: &Value,
+    differences: Vec<Difference<'_>>,
+) -> Vec<(FieldPath, String)> {
+    let mut named_remote = None;
+    let mut out = Vec::new();
+    for d in differences {
         let path = e.unrooted(d.path);
         if e.is_open(&path) || e.never_returned(&path, d.from) {
             continue;
         }
-        let fault = match d.to {
-            None => {
-                let item = matches!(path.segments().last(), Some(Segment::Item(..)));
-                item && !named.is_covered(&path)
-            }
-            // A list whose items have no identity: what is gone from it counts like what is new in it.
-            Some(_) => {
-                let mut covering = named.changes(&path);
-                covering.extend(named.changes(&e.indexed(sent, &path)));
-                covering.iter().all(|c| c.new.is_none())
-            }
+        let told = match d.to {
+            Some(to) => is_told(e, named, sent, &path, to),
+            None => match path.segments().last() {
+                Some(Segment::Item(field, _)) => {
+                    let named_remote =
+                        named_remote.get_or_insert_with(|| Named::seen_in(e, Some(remote)));
+                    let item = e.plain(remote, &path);
+                    named_remote.is_covered(&path)
+                        || named_remote.is_covered(&item)
+                        || named_remote.is_exactly(&item.join(Segment::Field(field.clone())))
+                }
+                // A field that is not sent is no field that is sent otherwise; a list is one by its items.
+                _ => true,
+            },
         };
-        if fault {
-            faults.push((
-                path.clone(),
-                format!(
-                    "{} is sent otherwise than the workspace has it, and no change says so",
-                    shown(&path)
-                ),
-            ));
+        if !told {
+            let what = format!(
+                "{} is sent otherwise than the workspace has it, and no change says so",
+                shown(&path)
+            );
+            out.push((path, what));
         }
+    }
+    out
+}
+
+/// Whether changes tell that this value is sent: one at or above it that has a `new`, or, of an object, one for each part.
+fn is_told(e: &Effect<'_>, named: &Named<'_>, sent: &Value, path: &FieldPath, to: &Value) -> bool {
+    let mut above = named.covering(path);
+    above.extend(named.covering(&e.plain(sent, path)));
+    if !above.is_empty() {
+        return above.iter().any(|c| c.new.is_some());
+    }
+    match to {
+        Value::Object(members) => members.iter().filter(|(_, v)| !v.is_blank()).all(|(k, v)| {
+            let part = path.join(Segment::Field(k.into()));
+            e.is_open(&part) || is_told(e, named, sent, &part, v)
+        }),
+        // What is below a list without identities of another length is no account of it.
+        _ => false,
     }
 }
 

@@ -29,6 +29,8 @@ rule!(BundleMismatch, Doc {
             (Action::Delete, None) => None,
             // The CLI adds the deployer to the permissions of secret scopes, also where the bundle has none.
             (_, None) if e.kind() == "secret_scopes" && !e.is_resource() => None,
+            // What the bundle JSON does not have is said once, of the resource.
+            (_, None) if !e.is_resource() && cx.world.effect(e.key().resource_full()).is_some_and(|p| p.config.is_none()) => None,
             (_, None) => Some((None, "the plan has it, but the bundle JSON does not".to_owned())),
             (_, Some(config)) => ids_disagree(e, config).or_else(|| defined_otherwise(cx.world, e, config)),
         };
@@ -102,11 +104,8 @@ const ASIDE: &[&str] = &[
 
 /// Fields that the CLI rewrites on the way from the bundle JSON to `new_state` (reproduced with CLI 1.13).
 const REWRITTEN: &[(&str, &[&str])] = &[
-    (
-        "dashboards",
-        &["file_path", "published", "etag", "serialized_dashboard"],
-    ),
-    ("genie_spaces", &["file_path", "etag", "serialized_space"]),
+    ("dashboards", &["file_path", "published", "etag"]),
+    ("genie_spaces", &["file_path", "etag"]),
     ("job_runs", &["lifecycle", "result_state"]),
     (
         "secret_scopes",
@@ -116,7 +115,7 @@ const REWRITTEN: &[(&str, &[&str])] = &[
     ("volumes", &["volume_path"]),
     ("jobs", &["resolved_job_id"]),
     ("alerts", &["file_path"]),
-    ("apps", &["source_code_path", "config", "git_source"]),
+    ("apps", &["config", "git_source"]),
 ];
 
 fn defined_otherwise(world: &World<'_>, e: &Effect<'_>, config: &Value) -> Fault {
@@ -165,6 +164,11 @@ fn equal(world: &World<'_>, config: Option<&Value>, sent: Option<&Value>) -> boo
         (Some(Value::Object(c)), Some(Value::Object(s))) => {
             c.iter().all(|(k, v)| equal(world, Some(v), s.get(k)))
                 && s.iter().all(|(k, v)| c.get(k).is_some() || v.is_blank())
+        }
+        // An inline dashboard or Genie space is sent as text.
+        (Some(c @ Value::Object(_)), Some(Value::String(s))) => {
+            crate::json::parse(s.as_bytes(), &crate::json::Limits::default())
+                .is_ok_and(|v| equal(world, Some(c), Some(&v)))
         }
         (c, s) => crate::effect::same(None, c, s),
     }

@@ -29,7 +29,7 @@ rule!(
     |cx, out| {
         for e in cx.world.effects() {
             let Some(sent) = e.sent() else { continue };
-            walk(sent, &mut FieldPath::default(), &mut |path, text| {
+            texts(sent, &mut FieldPath::default(), &mut |path, text| {
                 if text.trim() == REDACTED {
                     out.push(Found::on(e, format!("The placeholder {REDACTED} would be applied as the value of {path}.")).path(path.clone()));
                 }
@@ -85,7 +85,7 @@ rule!(
                     );
                 }
             }
-            walk(value, &mut FieldPath::default(), &mut |path, text| {
+            texts(value, &mut FieldPath::default(), &mut |path, text| {
                 if let Some(message) = secret(e, path, text) {
                     let found = Found::on(e, message).path(path.clone());
                     out.push(if e.action() == Action::Skip {
@@ -124,20 +124,24 @@ fn secret(e: &Effect<'_>, path: &FieldPath, text: &str) -> Option<String> {
 }
 
 /// Every text below a value, with its path.
-fn walk(value: &Value, path: &mut FieldPath, see: &mut impl FnMut(&FieldPath, &str)) {
+pub(in crate::rules) fn texts(
+    value: &Value,
+    path: &mut FieldPath,
+    see: &mut impl FnMut(&FieldPath, &str),
+) {
     match value {
         Value::String(s) => see(path, s),
         Value::Array(items) => {
             for (i, item) in items.iter().enumerate() {
                 path.push(Segment::Index(i));
-                walk(item, path, see);
+                texts(item, path, see);
                 path.pop();
             }
         }
         Value::Object(members) => {
             for (k, v) in members.iter() {
                 path.push(Segment::Field(k.into()));
-                walk(v, path, see);
+                texts(v, path, see);
                 path.pop();
             }
         }

@@ -187,13 +187,6 @@ fn plan_paths(cx: &Context<'_, '_>, out: &mut Vec<Found>) {
                 })
             }),
         };
-        // A target of --target alone is compared by the form of the path as well.
-        let wrong = wrong.or_else(|| {
-            let (_, target) = by_form(path)?;
-            let given = inputs.targets.first().map(|(_, t)| t.as_str())?;
-            (given != target && inputs.bundle.is_none())
-                .then(|| format!("the target is {}", quoted(given)))
-        });
         if let Some(wrong) = wrong {
             told.push(path);
             out.push(

@@ -5,6 +5,7 @@ use crate::json::Value;
 use crate::plan::{Action, FieldPath, Segment};
 
 use super::super::{Context, Doc, Family, Found, Rule, fires, quiet, unknown};
+use super::prevent::prevents_destroy;
 use super::tables::cascade_deployed;
 
 rule!(
@@ -263,17 +264,11 @@ fn prevent_destroy(cx: &Context<'_, '_>, out: &mut Vec<Found>) {
     let (Some(base), Some(bundle)) = (cx.world.inputs.base_bundle, cx.world.inputs.bundle) else {
         return;
     };
-    let guarded = |config: &Value| {
-        config
-            .at(&["lifecycle", "prevent_destroy"])
-            .and_then(Value::as_bool)
-            == Some(true)
-    };
-    for (kind, name, _) in base.resources().filter(|(_, _, c)| guarded(c)) {
+    for (kind, name, _) in base.resources().filter(|(_, _, c)| prevents_destroy(c)) {
         if bundle
             .at(&["resources", kind, name])
             .filter(|c| c.get("modified_status").and_then(Value::as_str) != Some("deleted"))
-            .is_some_and(guarded)
+            .is_some_and(prevents_destroy)
         {
             continue;
         }

@@ -5,6 +5,7 @@ use crate::json::Value;
 use crate::plan::{Action, FieldPath, Segment};
 
 use super::super::{Context, Doc, Family, Found, Rule, fires, quiet, unknown};
+use super::register::with_register;
 
 rule!(PipelineTables, Doc {
     id: "pipeline-tables",
@@ -28,13 +29,14 @@ rule!(PipelineTables, Doc {
             ""
         };
         let found = Found::on(e, fate.message()).field(&["cascade_on_destroy"]);
-        out.push(found.impact(format!("{} Its checkpoints and its event log go in any case.{again}", fate.impact())));
+        let impact = format!("{} Its checkpoints and its event log go in any case.{again}", fate.impact());
+        out.push(found.impact(with_register(&impact, cx.policy, e.key().resource())));
     }
 });
 
 /// What becomes of the tables of a pipeline that is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     /// It publishes to the Hive metastore: dropped, whatever `cascade_on_destroy` says.
     DroppedHive,
     /// Legacy publishing mode: dropped.
@@ -50,7 +52,8 @@ pub(super) enum Fate {
 }
 
 impl Fate {
-    fn message(self) -> &'static str {
+    /// What becomes of them, in one sentence.
+    pub(crate) fn message(self) -> &'static str {
         match self {
             Fate::DroppedHive => {
                 "Its tables in the Hive metastore are dropped with it, whatever cascade_on_destroy says."
@@ -73,7 +76,8 @@ impl Fate {
         }
     }
 
-    fn impact(self) -> &'static str {
+    /// What that means.
+    pub(crate) fn impact(self) -> &'static str {
         match self {
             Fate::DroppedHive => {
                 "All tables of the pipeline and their data are dropped; UNDROP does not work on the Hive metastore."
@@ -96,8 +100,14 @@ impl Fate {
 
 /// What becomes of the tables of a pipeline when it is deleted now.
 #[must_use]
-pub(super) fn fate(world: &World<'_>, e: &Effect<'_>) -> Fate {
+pub(crate) fn fate(world: &World<'_>, e: &Effect<'_>) -> Fate {
     let now = e.remote().or_else(|| e.deployed.map(|d| &d.config));
+    fate_by(now, cascade_deployed(world, e))
+}
+
+/// The same by the pipeline as it is now and the `cascade_on_destroy` that counts: outer `None`, nothing tells; inner, it is not set.
+#[must_use]
+pub(crate) fn fate_by(now: Option<&Value>, cascade: Option<Option<bool>>) -> Fate {
     let text = |name: &str| {
         now.and_then(|v| v.get(name))
             .and_then(Value::as_str)
@@ -112,7 +122,7 @@ pub(super) fn fate(world: &World<'_>, e: &Effect<'_>) -> Fate {
         _ if text("target").is_some() && text("schema").is_none() => return Fate::DroppedLegacy,
         _ => {}
     }
-    match cascade_deployed(world, e) {
+    match cascade {
         Some(Some(true)) => Fate::Dropped,
         Some(Some(false)) => Fate::Orphaned,
         Some(None) => Fate::ServerDecides,
@@ -121,7 +131,7 @@ pub(super) fn fate(world: &World<'_>, e: &Effect<'_>) -> Fate {
 }
 
 /// The deployed `cascade_on_destroy`: outer `None`, nothing tells; inner `None`, it was not set.
-pub(super) fn cascade_deployed(world: &World<'_>, e: &Effect<'_>) -> Option<Option<bool>> {
+pub(crate) fn cascade_deployed(world: &World<'_>, e: &Effect<'_>) -> Option<Option<bool>> {
     if let Some(deployed) = e.deployed {
         return Some(
             deployed
@@ -196,7 +206,11 @@ rule!(
                     }
                     _ => continue,
                 };
-                out.push(found);
+                out.push(found.impact(with_register(
+                    DatasetMove.doc().impact,
+                    cx.policy,
+                    e.key().resource(),
+                )));
             }
         }
     }
@@ -263,11 +277,16 @@ rule!(
                 {
                     continue;
                 }
+                let found = Found::on(
+                    e,
+                    "It asks for a full refresh: every run starts its tables from nothing.",
+                );
+                let impact = FullRefresh.doc().impact;
                 out.push(
-                    Found::on(
-                        e,
-                        "It asks for a full refresh: every run starts its tables from nothing.",
-                    )
+                    match refreshed(cx.world, e, &path) {
+                        Some(key) => found.impact(with_register(impact, cx.policy, key)),
+                        None => found,
+                    }
                     .path(path)
                     .new(Some(value)),
                 );
@@ -275,6 +294,29 @@ rule!(
         }
     }
 );
+
+/// The short key of the pipeline that a request for a full refresh at this path is about, where the plan shows it.
+fn refreshed<'w>(world: &'w World<'_>, e: &'w Effect<'_>, path: &FieldPath) -> Option<&'w str> {
+    if e.kind() == "pipelines" {
+        return Some(e.key().resource());
+    }
+    let (_, task) = path.segments().split_last()?;
+    let id_path = FieldPath::from(task.to_vec()).join(Segment::Field("pipeline_id".into()));
+    let id = match world.after(e, &id_path) {
+        Field::Known(v) => v.as_str()?.to_owned(),
+        Field::Unknown(text) => {
+            let node = crate::effect::nodes(&text).next()?;
+            return world.effect(&node).map(|p| p.key().resource());
+        }
+        Field::Absent => return None,
+    };
+    let of_id = |p: &&Effect<'_>| {
+        let remote = p.remote().and_then(|r| r.get("pipeline_id"));
+        remote.and_then(Value::as_str) == Some(id.as_str())
+    };
+    let found = world.of_kind("pipelines").find(of_id);
+    found.map(|p| p.key().resource())
+}
 
 fn is_refresh(path: &FieldPath) -> bool {
     path.segments().iter().any(|s| matches!(s, Segment::Field(f) if matches!(&**f, "full_refresh" | "full_refresh_selection")))

@@ -1,0 +1,124 @@
+//! The text of `digest` and `authorize`.
+
+use anstyle::{AnsiColor, Effects, Style};
+
+use super::{DIM, PLAIN, Page, style_of};
+use crate::authorize::{Check, CheckResult};
+use crate::policy::Level;
+use crate::render::words;
+use crate::report::{AuthorizeBody, DigestBody, Report};
+
+/// The digests, each on a line of its own; with the canonical form, what was left out of it and why.
+pub(super) fn digest(page: &mut Page, body: &DigestBody) {
+    page.line("plan    ", DIM, &body.plan);
+    page.line(
+        "intent  ",
+        DIM,
+        body.intent
+            .as_deref()
+            .unwrap_or("none: a plan of the Terraform engine says only which actions it takes"),
+    );
+    page.line("policy  ", DIM, &body.policy);
+    page.line(
+        "source  ",
+        DIM,
+        &body.source.as_ref().map_or(
+            "not looked at: no databricks.yml here (give --source)".to_owned(),
+            ToString::to_string,
+        ),
+    );
+    for field in &body.redacted {
+        page.line(
+            "redacted ",
+            DIM,
+            &format!("{field}: the plan holds [redacted], so no digest binds its value"),
+        );
+    }
+    let Some(canonical) = &body.canonical else {
+        return;
+    };
+    page.gap();
+    for left_out in &body.left_out {
+        page.line(
+            "left out ",
+            DIM,
+            &format!(
+                "{} {} ({}): {}",
+                left_out.resource, left_out.path, left_out.normaliser, left_out.reason
+            ),
+        );
+    }
+    page.line(
+        "left out ",
+        DIM,
+        "remote_state, changes that are skipped, reason and remote of the others, cli_version: they say what is, not what will be done",
+    );
+    page.line(
+        "canonical form ",
+        DIM,
+        "(secrets are shown as (secret) and hashed as they are)",
+    );
+    page.line("", PLAIN, &canonical.to_string());
+}
+
+/// The answer, and what stands against it; every check if that was asked for.
+pub(super) fn authorize(page: &mut Page, report: &Report, body: &AuthorizeBody) {
+    if body.authorized {
+        let style = AnsiColor::Green.on_default().effects(Effects::BOLD);
+        page.line(
+            "authorized: ",
+            style,
+            &format!("approved by {}", body.persons.join(", ")),
+        );
+    } else {
+        let refused = body.checks.iter().filter(|c| c.is_refused()).count();
+        page.line(
+            "refused: ",
+            style_of(Level::Deny),
+            &format!(
+                "{} (exit {})",
+                words::count(refused, "check says no", "checks say no"),
+                report.exit_code
+            ),
+        );
+    }
+    page.gap();
+    for check in body
+        .checks
+        .iter()
+        .filter(|c| body.explain || c.is_refused())
+    {
+        one(page, check);
+    }
+    if body.explain || !body.authorized {
+        page.gap();
+    }
+}
+
+fn one(page: &mut Page, check: &Check) {
+    let about = check
+        .approval
+        .as_ref()
+        .map_or(String::new(), |approval| format!("  {approval}"));
+    let (word, style) = match check.result {
+        CheckResult::Passed => ("ok      ", AnsiColor::Green.on_default()),
+        CheckResult::Refused => ("no      ", style_of(Level::Deny)),
+        CheckResult::NotCounted => ("note    ", Style::new().effects(Effects::DIMMED)),
+        CheckResult::NotReached => ("-       ", Style::new().effects(Effects::DIMMED)),
+    };
+    match check.result {
+        CheckResult::Passed | CheckResult::NotReached => {
+            page.line(
+                word,
+                style,
+                &format!("{}{about}: {}", check.check, check.found),
+            );
+        }
+        CheckResult::Refused | CheckResult::NotCounted => {
+            page.line(word, style, &format!("{}{about}", check.check));
+            page.line("  expected: ", DIM, &check.expected);
+            page.line("  found:    ", DIM, &check.found);
+            page.line("  do:       ", DIM, &check.remedy);
+        }
+    }
+}
