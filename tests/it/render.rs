@@ -91,6 +91,15 @@ review recreate  schemas.orders_db  (databricks.yml:48:7)
   do:  Undo the change of the field that cannot be changed in place, or plan the move: copy first,
     approve, deploy.
 
+warn prevent-destroy-missing  schemas.orders_db  (databricks.yml:48:7)
+  It holds data and has no prevent_destroy.
+  why: The CLI will not refuse a deploy that recreates it, or `bundle destroy`.
+  do:  Set `lifecycle: {prevent_destroy: true}` on the resource; it protects only as long as its
+    block is there, so list it under `protect` of the policy, too.
+
+standing weaknesses: this plan leaves them as they are
+  warn prevent-destroy-missing: pipelines.orders, volumes.raw
+
 did not run: ignored-field (give --warnings)
 "#);
     insta::assert_snapshot!(text("guards-weakened"), @r#"
@@ -411,6 +420,15 @@ Plan `plan.json` (CLI 1.13.0, serial 1, sha256 `0123456789ab`) · target `prod` 
 - **review** `recreate` `schemas.orders_db` (`databricks.yml:48:7`): The schema ("main.orders") is deleted and made again: `catalog_name` cannot be changed in place.
   - why: It is deleted first and made again empty. Every table, view, volume, function and model in the schema goes with it, also those that this plan does not show.
   - do: Undo the change of the field that cannot be changed in place, or plan the move: copy first, approve, deploy.
+<details><summary>3 more findings</summary>
+
+- **warn** `prevent-destroy-missing` `schemas.orders_db` (`databricks.yml:48:7`): It holds data and has no `prevent_destroy`.
+  - why: The CLI will not refuse a deploy that recreates it, or `bundle destroy`.
+  - do: Set `lifecycle: {prevent_destroy: true}` on the resource; it protects only as long as its block is there, so list it under `protect` of the policy, too.
+- warn `prevent-destroy-missing` (standing, this plan leaves it as it is): `pipelines.orders`, `volumes.raw`
+
+</details>
+
 
 <details><summary><b>recreate</b> <code>schemas.orders_db</code> (<code>main.orders</code>), 1 field, loses data</summary>
 
@@ -627,7 +645,8 @@ update jobs.a  (report)
     password: (not set) -> (secret)  (no change of the plan names it)
     timeout_seconds: 30 -> 60  (the workspace holds 0)
 
-did not run: bundle-mismatch (give --bundle); missing-remote, run-as-drift, state-mismatch (give
+did not run: bundle-mismatch, git-branch, prevent-destroy-blocks, prevent-destroy-missing,
+  production-mode, unlocked (give --bundle); missing-remote, run-as-drift, state-mismatch (give
   --state); ignored-field (give --warnings)
 "#);
 }
