@@ -1,11 +1,5 @@
 //! Recorded scenarios as people read them, and each machine format against its own definition.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "an output that cannot be read is a failed test"
-)]
-
 use bundlegate::json::Limits;
 use bundlegate::plan::Action;
 use bundlegate::policy::{Level, Selector};
