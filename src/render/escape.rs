@@ -78,7 +78,8 @@ pub fn log(document: &str) -> String {
 
 /// A whole JSON document with everything invisible inside its strings escaped, and without commands. The values stay the same.
 #[must_use]
-pub fn json(document: String) -> String {
+pub fn json(document: impl Into<String>) -> String {
+    let document = document.into();
     // A line break or tab outside a string is layout; inside one the writer has already escaped it.
     let hidden = |c: char| is_invisible(c) && !matches!(c, '\n' | '\r' | '\t');
     let document = match without_hash_commands(&document, "\\u0023") {

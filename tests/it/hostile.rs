@@ -1,12 +1,6 @@
 //! Hostile texts through every format: each output, read by an independent parser of its format, has the structure of that of a
 //! harmless twin of the plan.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "an output that cannot be read is a failed test"
-)]
-
 use bundlegate::render::{Format, Options, github_outputs, github_summary, render};
 use bundlegate::report::Report;
 use bundlegate::report::show::ShowOptions;

@@ -15,9 +15,13 @@ mod digest;
 mod documented;
 mod fake_workspace;
 mod gate;
+mod hostile;
 mod loader;
+mod pages;
 mod policy_commands;
 mod remote;
+mod render;
+mod reports;
 mod scenarios;
 mod source;
 #[cfg(feature = "remote")]

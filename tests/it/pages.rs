@@ -1,10 +1,5 @@
 //! Pages for the browser test and for the pictures in `docs/images`. `BUNDLEGATE_PAGES` names the folder; without it a temporary one.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a page that cannot be written is a failed test"
-)]
-
 use std::path::PathBuf;
 
 use bundlegate::render::{Format, Options, render};

@@ -1,11 +1,5 @@
 //! Recorded scenarios as people read them, and each machine format against its own definition.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "an output that cannot be read is a failed test"
-)]
-
 use bundlegate::json::Limits;
 use bundlegate::plan::Action;
 use bundlegate::policy::{Level, Selector};
@@ -90,6 +84,15 @@ review recreate  schemas.orders_db  (databricks.yml:48:7)
     the schema goes with it, also those that this plan does not show.
   do:  Undo the change of the field that cannot be changed in place, or plan the move: copy first,
     approve, deploy.
+
+warn prevent-destroy-missing  schemas.orders_db  (databricks.yml:48:7)
+  It holds data and has no prevent_destroy.
+  why: The CLI will not refuse a deploy that recreates it, or `bundle destroy`.
+  do:  Set `lifecycle: {prevent_destroy: true}` on the resource; it protects only as long as its
+    block is there, so list it under `protect` of the policy, too.
+
+standing weaknesses: this plan leaves them as they are
+  warn prevent-destroy-missing: pipelines.orders, volumes.raw
 
 did not run: ignored-field (give --warnings)
 "#);
@@ -411,6 +414,15 @@ Plan `plan.json` (CLI 1.13.0, serial 1, sha256 `0123456789ab`) · target `prod` 
 - **review** `recreate` `schemas.orders_db` (`databricks.yml:48:7`): The schema ("main.orders") is deleted and made again: `catalog_name` cannot be changed in place.
   - why: It is deleted first and made again empty. Every table, view, volume, function and model in the schema goes with it, also those that this plan does not show.
   - do: Undo the change of the field that cannot be changed in place, or plan the move: copy first, approve, deploy.
+<details><summary>3 more findings</summary>
+
+- **warn** `prevent-destroy-missing` `schemas.orders_db` (`databricks.yml:48:7`): It holds data and has no `prevent_destroy`.
+  - why: The CLI will not refuse a deploy that recreates it, or `bundle destroy`.
+  - do: Set `lifecycle: {prevent_destroy: true}` on the resource; it protects only as long as its block is there, so list it under `protect` of the policy, too.
+- warn `prevent-destroy-missing` (standing, this plan leaves it as it is): `pipelines.orders`, `volumes.raw`
+
+</details>
+
 
 <details><summary><b>recreate</b> <code>schemas.orders_db</code> (<code>main.orders</code>), 1 field, loses data</summary>
 
@@ -470,26 +482,22 @@ fn every_format_of_every_scenario_is_always_the_same() {
     }
 }
 
-fn errors(schema: &serde_json::Value, value: &str) -> Vec<String> {
-    let value = serde_json::from_str(value).unwrap();
-    let validator = jsonschema::validator_for(schema).unwrap();
-    validator
-        .iter_errors(&value)
-        .map(|e| format!("{}: {e}", e.instance_path()))
-        .collect()
-}
-
 #[test]
 fn sarif_and_json_fit_their_schemas() {
     let sarif = std::fs::read_to_string(root().join("tests/schemas/sarif-2.1.0.json")).unwrap();
     // OASIS' own schema has a bracket too many in one pattern.
     let sarif = sarif.replace("[a-zA-Z]{2}]?$", "[a-zA-Z]{2}$");
-    let sarif: serde_json::Value = serde_json::from_str(&sarif).unwrap();
-    let own = bundlegate::report::json_schema();
+    let sarif = jsonschema::validator_for(&serde_json::from_str(&sarif).unwrap()).unwrap();
+    let own = jsonschema::validator_for(&bundlegate::report::json_schema()).unwrap();
+    assert!(!sarif.is_valid(&serde_json::json!({"version": "2.1.0", "runs": [{}]})));
     for scenario in scenarios() {
         let report = Texts::of(&scenario).report(Some(&ShowOptions::default()));
         for (schema, format) in [(&sarif, Format::Sarif), (&own, Format::Json)] {
-            let errors = errors(schema, &render(format, &report, &Options::default()));
+            let out = serde_json::from_str(&render(format, &report, &Options::default())).unwrap();
+            let errors: Vec<String> = schema
+                .iter_errors(&out)
+                .map(|e| format!("{}: {e}", e.instance_path()))
+                .collect();
             assert!(errors.is_empty(), "{scenario} {format}: {errors:?}");
         }
     }
@@ -631,7 +639,8 @@ update jobs.a  (report)
     password: (not set) -> (secret)  (no change of the plan names it)
     timeout_seconds: 30 -> 60  (the workspace holds 0)
 
-did not run: bundle-mismatch (give --bundle); missing-remote, run-as-drift, state-mismatch (give
+did not run: bundle-mismatch, git-branch, prevent-destroy-blocks, prevent-destroy-missing,
+  production-mode, unlocked (give --bundle); missing-remote, run-as-drift, state-mismatch (give
   --state); ignored-field (give --warnings)
 "#);
 }
