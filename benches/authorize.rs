@@ -2,6 +2,12 @@
 //!
 //! `cargo bench --bench authorize` prints the ratio and exits 1 when it is over its limit.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark prints what it measured"
+)]
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
