@@ -5,7 +5,6 @@
 //! refused by the first check that says no, so a refusal names the one thing that differs.
 
 mod binding;
-mod check;
 
 use jiff::Timestamp;
 
@@ -19,10 +18,10 @@ use crate::approval::{
     SshTrust,
 };
 use crate::policy::{Approval, Policy, Separation};
-use crate::report::{Exit, Verdict};
+use crate::report::{AuthorizeBody, Exit, Verdict};
 
+pub use crate::report::{CheckResult, GateCheck as Check};
 pub use binding::BINDING_CHECKS;
-pub use check::{Check, CheckResult, exit};
 
 /// Proof about a plan without a lineage, which the CLI compares with nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +126,18 @@ impl Decision {
         self.exit == Exit::Open
     }
 
+    /// What the report says of it; with `explain` its text shows the checks that passed too.
+    #[must_use]
+    pub fn body(&self, explain: bool) -> AuthorizeBody {
+        AuthorizeBody {
+            authorized: self.is_authorized(),
+            required: self.required,
+            persons: self.persons.clone(),
+            checks: self.checks.clone(),
+            explain,
+        }
+    }
+
     /// The checks that say no.
     pub fn refusals(&self) -> impl Iterator<Item = &Check> {
         self.checks.iter().filter(|c| c.is_refused())
@@ -187,6 +198,25 @@ pub fn people(policy: &Policy) -> Vec<Person> {
             git: p.git.clone(),
         })
         .collect()
+}
+
+/// The exit code over all checks: of those that say no, the first of 2 > 6 > 1 > 4 > 3 wins.
+#[must_use]
+pub fn exit(checks: &[Check]) -> Exit {
+    [
+        Exit::Input,
+        Exit::Unreachable,
+        Exit::Closed,
+        Exit::Invalid,
+        Exit::Review,
+    ]
+    .into_iter()
+    .find(|exit| {
+        checks
+            .iter()
+            .any(|c| c.is_refused() && c.exit_code == exit.code())
+    })
+    .unwrap_or(Exit::Open)
 }
 
 /// May this exact plan be deployed now?

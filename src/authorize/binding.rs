@@ -1,6 +1,6 @@
 //! What an approval says against what is so: field by field, up to the first that differs.
 
-use super::{Facts, check::Check};
+use super::{Check, Facts};
 use crate::approval::Refusal;
 use crate::approval::statement::{Artifact, CiRun, SourceTree, Statement};
 use crate::policy::Match;

@@ -13,7 +13,7 @@ use super::trust::Strictness;
 use super::who;
 use crate::authorize::Decision;
 use crate::policy::Policy;
-use crate::report::{AuthorizeBody, Body, Exit, Verdict};
+use crate::report::{Body, Exit, Verdict};
 
 /// May this exact plan be deployed now?
 #[derive(Debug, Args)]
@@ -91,7 +91,7 @@ pub(super) fn run(args: &AuthorizeArgs, globals: Globals) -> Result<Exit, Failur
     let mut report = subject.report;
     report.verdict = verdict(&decision);
     report.exit_code = decision.exit.code();
-    report.body = Body::Authorize(AuthorizeBody::of(&decision, args.explain));
+    report.body = Body::Authorize(decision.body(args.explain));
     let actor = subject.facts.actor.first().map(|a| a.name().to_owned());
     args.log.append(log::event(
         &report,

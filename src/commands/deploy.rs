@@ -30,7 +30,7 @@ use crate::host::target_lock::{LockError, TargetLock};
 use crate::json::{Limits, Value};
 use crate::plan::{Action, Plan, resource_type};
 use crate::remote::run::block_on;
-use crate::report::{AuthorizeBody, Body, DeployBody, Exit, Step, Verdict, Verification};
+use crate::report::{Body, DeployBody, Exit, Step, Verdict, Verification};
 use crate::secret::{is_scope_reference, is_secret_field_of};
 use crate::text::visible;
 use crate::verify::Mode;
@@ -450,7 +450,7 @@ impl Job<'_> {
                 record: self.path.display().to_string(),
                 steps: deploy.steps.clone(),
                 cli_exit: deploy.cli_exit,
-                authorization: decision.map(|d| AuthorizeBody::of(d, self.args.explain)),
+                authorization: decision.map(|d| d.body(self.args.explain)),
                 verification,
             },
         }

@@ -10,7 +10,7 @@ pub mod show;
 mod verdict;
 mod verify;
 
-pub use authorize::AuthorizeBody;
+pub use authorize::{AuthorizeBody, CheckResult, GateCheck};
 pub use deploy::{DeployBody, Step, StepAt};
 pub use digest::{DigestBody, LeftOut};
 pub use finding::{Finding, Place, Status, WaiverNote, fingerprint};

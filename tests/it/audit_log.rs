@@ -79,7 +79,7 @@ fn tampering_with_it() {
         (
             "swapped",
             format!("{}\n{}\n{}\n", lines[1], lines[0], lines[2]),
-            "removed",
+            "reordered",
         ),
         ("doubled", format!("{text}{}\n", lines[2]), "duplicate"),
         ("text", format!("{text}hello\n"), "not a log entry"),

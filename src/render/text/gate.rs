@@ -3,10 +3,9 @@
 use anstyle::{AnsiColor, Effects, Style};
 
 use super::{DIM, PLAIN, Page, style_of};
-use crate::authorize::{Check, CheckResult};
 use crate::policy::Level;
 use crate::render::words;
-use crate::report::{AuthorizeBody, DigestBody, Report};
+use crate::report::{AuthorizeBody, CheckResult, DigestBody, GateCheck, Report};
 
 /// The digests, each on a line of its own; with the canonical form, what was left out of it and why.
 pub(super) fn digest(page: &mut Page, body: &DigestBody) {
@@ -95,7 +94,7 @@ pub(super) fn authorize(page: &mut Page, report: &Report, body: &AuthorizeBody) 
     }
 }
 
-fn one(page: &mut Page, check: &Check) {
+fn one(page: &mut Page, check: &GateCheck) {
     let about = check
         .approval
         .as_ref()
