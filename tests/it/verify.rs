@@ -261,7 +261,8 @@ fn an_identity_by_reference() {
             .unwrap()
             .remove("resources.apps.portal");
     });
-    assert_eq!(unseen.verify(&[]).code, 6);
+    let done = unseen.verify(&[]);
+    assert_eq!(done.code, 6, "{done:?}");
 }
 
 #[test]
