@@ -1,6 +1,11 @@
 //! How long and how much memory a verdict takes, against the plain reading of the same bytes.
 //!
 //! `cargo bench --bench check` prints the ratios and exits 1 when one is over its limit. The plans are made of recorded entries.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark prints what it measured"
+)]
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -145,6 +150,7 @@ fn verdict(bytes: &[u8], policy: &Policy) -> usize {
     judge(&Context {
         world: &world,
         policy,
+        now: jiff::Timestamp::UNIX_EPOCH,
     })
     .findings
     .len()

@@ -260,7 +260,7 @@ fn plan_checks(facts: &Facts) -> Vec<Check> {
             Exit::Invalid,
         )
     });
-    if facts.deployment.first_deploy {
+    if facts.deployment.first_deploy && facts.verdict != Verdict::Closed {
         checks.push(first_deploy(facts.first_deploy_proof));
     }
     checks
@@ -312,7 +312,7 @@ fn judge_approvals(
     for given in approvals {
         match judge_one(facts, terms, approval, *given, &mut passed) {
             Ok(one) => decided.push(one),
-            Err(one) => refused.push(one),
+            Err(one) => refused.push(*one),
         }
     }
     let quorum = Quorum {
@@ -424,7 +424,7 @@ fn judge_one(
     approval: &Approval,
     given: Given<'_>,
     passed: &mut Vec<Check>,
-) -> Result<Decided, Refused> {
+) -> Result<Decided, Box<Refused>> {
     let refuse = |refusal: Refusal, always: bool| {
         // What cannot be read at all is an input that cannot be judged; what can be read and is wrong is an invalid approval.
         let exit = if refusal.check == UNREADABLE {
@@ -432,10 +432,10 @@ fn judge_one(
         } else {
             Exit::Invalid
         };
-        Refused {
+        Box::new(Refused {
             check: Check::refused(refusal, exit).of(given.name),
             always,
-        }
+        })
     };
     let envelope = given
         .content

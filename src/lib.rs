@@ -13,9 +13,12 @@
 //! - [`audit`]: the log, a chain of lines
 //! - [`report`]: findings, verdict, the bodies of each command
 //! - [`rules`]: the rule catalogue
+//! - [`policy_test`], [`replay`]: a policy tried on cases and on recorded plans
+//! - [`policy_init`]: a policy for a bundle, written from its bundle JSON
 //! - [`digest`]: plan, intent and policy digests
 //! - [`authorize`]: facts in, decision out
 //! - [`verify`]: what the workspace should hold, what it holds, the difference
+//! - [`exposure`]: what each command can delete in a target
 //! - [`render`]: one output format a file
 //! - [`host`]: files, clock, programs: everything that touches the machine
 //! - `remote` (cargo feature `remote`): everything that touches the network
@@ -28,15 +31,19 @@ pub mod bundle;
 pub mod commands;
 pub mod digest;
 pub mod effect;
+pub mod exposure;
 pub mod host;
 pub mod impact;
 pub mod input;
 pub mod json;
 pub mod plan;
 pub mod policy;
+pub mod policy_init;
+pub mod policy_test;
 #[cfg(feature = "remote")]
 pub mod remote;
 pub mod render;
+pub mod replay;
 pub mod report;
 pub mod rules;
 pub mod secret;

@@ -43,21 +43,21 @@ pub fn quoted(text: &str) -> String {
     )
 }
 
-/// The known name nearest to a mistyped one, if one is near enough to be meant.
+/// The known name that looks most like a mistyped one, if one is near enough to be meant. Case, `_` and `-` do not count.
 #[must_use]
 pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    // A long word is not a typo, and the distance costs length times length.
+    if name.chars().count() > MAX_QUOTED {
+        return None;
+    }
+    let plain = |text: &str| text.to_lowercase().replace('_', "-");
+    let name = plain(name);
     known
         .into_iter()
-        .map(|k| {
-            (
-                strsim::jaro_winkler(name, k),
-                strsim::osa_distance(name, k),
-                k,
-            )
-        })
-        .filter(|(similar, edits, k)| *similar > 0.84 || *edits <= 1 + k.len() / 6)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, _, k)| k)
+        .map(|k| (strsim::damerau_levenshtein(&name, &plain(k)), k))
+        .filter(|(edits, k)| *edits <= (k.chars().count() / 3).clamp(1, 4))
+        .min_by_key(|(edits, _)| *edits)
+        .map(|(_, k)| k)
 }
 
 #[cfg(test)]

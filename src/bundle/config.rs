@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::Error;
-use crate::json::{self, Limits, Value};
+use super::fault;
+use crate::json::{self, Error, Limits, Value};
 use crate::plan::{FieldPath, ResourceKey, Segment};
 use crate::text::quoted;
 
@@ -36,16 +36,16 @@ impl Bundle {
     /// (reproduced with CLI 1.13).
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<Self, Error> {
         let Value::Object(mut root) = json::parse(bytes, limits)? else {
-            return Err(Error::new(
+            return Err(fault(
                 "expected a bundle JSON (an object), found another JSON value",
                 HOW,
             ));
         };
         if root.get("plan").is_some() && root.get("bundle").is_none() {
-            return Err(Error::new("expected a bundle JSON, found a plan", HOW));
+            return Err(fault("expected a bundle JSON, found a plan", HOW));
         }
         if root.get("state_version").is_some() {
-            return Err(Error::new(
+            return Err(fault(
                 "expected a bundle JSON, found a deployment state (resources.json)",
                 "give it with --state",
             ));
@@ -57,7 +57,7 @@ impl Bundle {
         let root = Value::Object(root);
         for part in ["bundle", "workspace", "run_as", "permissions", "resources"] {
             if let Some(found) = root.get(part).and_then(unresolved) {
-                return Err(Error::new(
+                return Err(fault(
                     format!(
                         "expected a resolved bundle JSON, found the reference {} left in {part}: `bundle validate` failed and printed it all the same",
                         quoted(found)
@@ -71,7 +71,7 @@ impl Bundle {
             .and_then(Value::as_str)
             .filter(|t| !t.is_empty())
         else {
-            return Err(Error::new(
+            return Err(fault(
                 "expected a bundle JSON with bundle.target, found none: a failed `bundle validate` prints such a file, too",
                 HOW,
             ));
@@ -81,7 +81,7 @@ impl Bundle {
             .at(&["workspace", "current_user"])
             .is_none_or(Value::is_blank)
         {
-            return Err(Error::new(
+            return Err(fault(
                 "expected a resolved bundle JSON with workspace.current_user, found none: `bundle validate` could not ask the workspace",
                 "mend what `databricks bundle validate -t TARGET` reports, and write the file again",
             ));

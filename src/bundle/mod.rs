@@ -8,36 +8,9 @@ pub use config::{Bundle, Location};
 pub use state::{Deployed, State};
 pub use warnings::{IgnoredField, Warnings};
 
-use crate::json::{self, Position};
+use crate::json::Error;
 
-/// Why an input beside the plan cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Error {
-    /// What was expected and what was found, in one sentence.
-    pub message: String,
-    /// Where, if the fault has a place.
-    pub position: Option<Position>,
-    /// What to do about it.
-    pub help: Option<String>,
-}
-
-impl Error {
-    fn new(message: impl Into<String>, help: &str) -> Self {
-        Self {
-            message: message.into(),
-            position: None,
-            help: Some(help.to_owned()),
-        }
-    }
-}
-
-impl From<json::Error> for Error {
-    fn from(e: json::Error) -> Self {
-        Self {
-            message: e.message,
-            position: e.position,
-            help: e.help,
-        }
-    }
+/// A fault of the whole file, with what to do about it.
+fn fault(message: impl Into<String>, help: &str) -> Error {
+    Error::new(message, None).with_help(help)
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Error;
-use crate::json::{self, Limits, Value};
+use super::fault;
+use crate::json::{self, Error, Limits, Value};
 
 /// What the last deploy left behind.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ impl State {
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<Self, Error> {
         let root = json::parse(bytes, limits)?;
         let wrong = |found: String| {
-            Error::new(
+            fault(
                 format!("expected a deployment state with state_version 2 or 3, found {found}"),
                 HOW,
             )
@@ -56,7 +56,7 @@ impl State {
         let text = |name: &str| match root.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(s)) => Ok(Some(s.clone()).filter(|s| !s.is_empty())),
-            Some(other) => Err(Error::new(
+            Some(other) => Err(fault(
                 format!(
                     "expected {name} of the state to be a string, found {}",
                     other.kind()
@@ -67,13 +67,13 @@ impl State {
         let serial = match root.get("serial") {
             None | Some(Value::Null) => None,
             Some(Value::Int(n)) => Some(u64::try_from(*n).map_err(|_| {
-                Error::new(
+                fault(
                     format!("expected serial of the state to be an integer from 0 on, found {n}"),
                     HOW,
                 )
             })?),
             Some(other) => {
-                return Err(Error::new(
+                return Err(fault(
                     format!(
                         "expected serial of the state to be an integer, found {}",
                         other.kind()
@@ -91,7 +91,7 @@ impl State {
                     .collect(),
             ),
             Some(other) => {
-                return Err(Error::new(
+                return Err(fault(
                     format!(
                         "expected state to be an object of resources, found {}",
                         other.kind()

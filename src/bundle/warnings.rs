@@ -1,8 +1,8 @@
 //! What `databricks bundle plan` writes to standard error: fields that it does not know and drops.
 
-use super::{Error, Location};
-use crate::json::Limits;
-use crate::plan::{FieldPath, ResourceKey};
+use super::{Location, fault};
+use crate::json::{Error, Limits};
+use crate::plan::{FieldPath, ResourceKey, Segment};
 
 /// One field that the CLI said it does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Warnings {
         const HOW: &str =
             "keep it with `databricks bundle plan -o json -t TARGET > plan.json 2> warnings.txt`";
         if bytes.len() as u64 > limits.bytes {
-            return Err(Error::new(
+            return Err(fault(
                 format!(
                     "expected at most {} bytes of warnings, found {}",
                     limits.bytes,
@@ -45,7 +45,7 @@ impl Warnings {
             ));
         }
         let text = std::str::from_utf8(bytes).map_err(|_| {
-            Error::new(
+            fault(
                 "expected the CLI's warnings as UTF-8 text, found bytes that are not",
                 HOW,
             )
@@ -67,7 +67,7 @@ impl Warnings {
             };
             let at = detail("at ").unwrap_or_default();
             let (key, mut path) = split(at);
-            path.push(crate::plan::Segment::Field(field.into()));
+            path.push(Segment::Field(field.into()));
             ignored.push(IgnoredField {
                 field: field.to_owned(),
                 at: at.to_owned(),
@@ -96,13 +96,19 @@ fn unknown_field(line: &str) -> Option<&str> {
 
 /// `resources.pipelines.orders.run_as` → the key and what is below it.
 fn split(at: &str) -> (Option<ResourceKey>, FieldPath) {
-    let path = FieldPath::parse(at).unwrap_or_default();
+    let mut path = FieldPath::parse(at).unwrap_or_default();
+    // What a target overrides stands below it: `targets.prod.resources.pipelines.orders`.
+    if let [Segment::Field(targets), _, rest @ ..] = path.segments()
+        && &**targets == "targets"
+    {
+        path = FieldPath::from(rest.to_vec());
+    }
     let fields: Vec<&str> = path
         .segments()
         .iter()
         .take(3)
         .filter_map(|s| match s {
-            crate::plan::Segment::Field(f) => Some(&**f),
+            Segment::Field(f) => Some(&**f),
             _ => None,
         })
         .collect();
@@ -160,6 +166,12 @@ mod tests {
                 w.ignored[1].path.to_string().as_str()
             ),
             (None, "bundle.nme")
+        );
+        let w = Warnings::read(b"Warning: unknown field: group_name\n  at targets.prod.resources.pipelines.orders.run_as\n", &Limits::default()).unwrap();
+        assert_eq!(
+            w.ignored[0].key.as_ref().map(ResourceKey::short),
+            Some("pipelines.orders"),
+            "what a target overrides"
         );
         assert!(Warnings::read(b"\xff", &Limits::default()).is_err());
     }

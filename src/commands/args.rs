@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::{Failure, approve, authorize, check, digest, log, rules, verify};
+use super::{
+    Failure, approve, authorize, check, digest, exposure, log, policy_cmd, rules, show, verify,
+};
 #[cfg(feature = "remote")]
 use super::{collect, deploy};
 use crate::json::{Limits, MAX_INPUT_BYTES};
@@ -47,7 +49,11 @@ enum Command {
     #[cfg(feature = "remote")]
     Collect(collect::CollectArgs),
     /// Judge a plan against a policy
-    Check(check::CheckArgs),
+    Check(Box<check::CheckArgs>),
+    /// Show what a plan changes, from what to what, and what it can destroy
+    Show(show::ShowArgs),
+    /// State what each command that can be run in the target can delete or break, resource by resource
+    Exposure(Box<exposure::ExposureArgs>),
     /// Print the digests of a plan: of its bytes, of its intent, of the policy and of the source
     Digest(Box<digest::DigestArgs>),
     /// Approve exactly this plan and this code
@@ -65,6 +71,8 @@ enum Command {
     Verify(Box<verify::VerifyArgs>),
     /// List the rules, or explain one
     Rules(rules::RulesArgs),
+    /// Write a policy, check it, look at it, try it
+    Policy(Box<policy_cmd::PolicyCommand>),
 }
 
 /// When to use colour.
@@ -190,6 +198,8 @@ impl Cli {
             #[cfg(feature = "remote")]
             Command::Collect(args) => collect::run(args, globals),
             Command::Check(args) => check::run(args, globals),
+            Command::Show(args) => show::run(args, globals),
+            Command::Exposure(args) => exposure::run(args, globals),
             Command::Digest(args) => digest::run(args, globals),
             Command::Approve(args) => approve::run(args, globals),
             Command::Reject(args) => approve::reject(args, globals),
@@ -199,6 +209,7 @@ impl Cli {
             Command::Deploy(args) => deploy::run(args, globals),
             Command::Verify(args) => verify::run(args, globals),
             Command::Rules(args) => rules::run(args, globals),
+            Command::Policy(args) => policy_cmd::run(args, globals),
         }
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use super::Failure;
 use super::args::Globals;
 use super::log::{self, LogArgs};
-use super::outputs::Outputs;
+use super::outputs::{OutputArgs, Outputs};
 use super::subject::{Subject, SubjectArgs};
 use super::trust::Strictness;
 use super::who;
@@ -39,9 +39,8 @@ pub(super) struct AuthorizeArgs {
     /// Show every check, not only those that say no
     #[arg(long)]
     explain: bool,
-    /// Output: text or json, to standard output or to a file; repeatable
-    #[arg(short, long, value_name = "FORMAT[=FILE]")]
-    output: Vec<String>,
+    #[command(flatten)]
+    outputs: OutputArgs,
     #[command(flatten)]
     log: LogArgs,
 }
@@ -74,7 +73,7 @@ impl WhoArgs {
 }
 
 pub(super) fn run(args: &AuthorizeArgs, globals: Globals) -> Result<Exit, Failure> {
-    let outputs = Outputs::parse(&args.output)?;
+    let outputs = Outputs::parse(&args.outputs)?;
     let own: Vec<&Path> = args
         .log
         .log

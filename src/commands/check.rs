@@ -5,7 +5,7 @@ use clap::Args;
 use super::Failure;
 use super::args::{Globals, InputArgs};
 use super::log::{self, LogArgs};
-use super::outputs::Outputs;
+use super::outputs::{OutputArgs, Outputs};
 use super::policy::PolicyArgs;
 use crate::digest;
 use crate::effect::World;
@@ -13,7 +13,7 @@ use crate::host::out;
 use crate::input::{self, Loaded};
 use crate::plan::{Engine, PLAN_VERSION};
 use crate::policy::Policy;
-use crate::report::{Body, Counts, Exit, PlanHead, PolicyHead, Report, SCHEMA, verdict};
+use crate::report::{Body, Counts, Exit, PlanHead, PolicyHead, Report, SCHEMA, Verdict, verdict};
 use crate::rules::{Context, judge};
 
 /// Judge a plan against a policy
@@ -30,9 +30,8 @@ pub(super) struct CheckArgs {
     inputs: InputArgs,
     #[command(flatten)]
     policy: PolicyArgs,
-    /// Output: text or json, to standard output or to a file; repeatable
-    #[arg(short, long, value_name = "FORMAT[=FILE]")]
-    output: Vec<String>,
+    #[command(flatten)]
+    outputs: OutputArgs,
     /// Exit 0 also when the gate is closed or a review is needed (for jobs that only report)
     #[arg(long)]
     exit_zero: bool,
@@ -41,12 +40,13 @@ pub(super) struct CheckArgs {
 }
 
 pub(super) fn run(args: &CheckArgs, globals: Globals) -> Result<Exit, Failure> {
-    let outputs = Outputs::parse(&args.output)?;
+    let outputs = Outputs::parse(&args.outputs)?;
     let policy = args
         .policy
         .load(globals.colour(out::stderr_is_terminal()))?;
     let loaded = input::load(&args.inputs.paths(), &args.inputs.limits())?;
-    let mut report = judged("check", &loaded, &args.inputs.targets(), &policy);
+    let now = args.policy.now();
+    let mut report = judged("check", &loaded, &args.inputs.targets(), &policy, now);
     let exit = if args.exit_zero {
         Exit::Open
     } else {
@@ -59,19 +59,44 @@ pub(super) fn run(args: &CheckArgs, globals: Globals) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// Judges what was read; says on standard error which files flags took the place of.
+/// Judges what was read.
 pub(super) fn judged(
     command: &'static str,
     loaded: &Loaded,
     targets: &[(&'static str, String)],
     policy: &Policy,
+    now: jiff::Timestamp,
 ) -> Report {
     let world = World::new(loaded.inputs(targets));
     let judged = judge(&Context {
         world: &world,
         policy,
+        now,
     });
     let verdict = verdict(&judged.findings);
+    Report {
+        not_run: judged.not_run,
+        findings: judged.findings,
+        ..head(
+            command,
+            loaded,
+            &world,
+            Some(policy),
+            verdict,
+            verdict.exit(),
+        )
+    }
+}
+
+/// What every report says of the plan, the policy and the inputs; says on standard error which flags took the place of a collected file.
+pub(super) fn head(
+    command: &'static str,
+    loaded: &Loaded,
+    world: &World<'_>,
+    policy: Option<&Policy>,
+    verdict: Verdict,
+    exit: Exit,
+) -> Report {
     for flag in &loaded.overridden {
         out::stderr(&format!(
             "note: --{} is used in place of the file in the collected folder\n",
@@ -82,18 +107,18 @@ pub(super) fn judged(
         schema: SCHEMA,
         command,
         verdict,
-        exit_code: verdict.exit().code(),
+        exit_code: exit.code(),
         plan: plan_head(loaded),
         target: world.target().map(str::to_owned),
-        policy: Some(policy_head(policy)),
+        policy: policy.map(policy_head),
         inputs: loaded
             .sources
             .iter()
             .map(|s| (s.input.name(), s.sha256.clone()))
             .collect(),
-        not_run: judged.not_run,
+        not_run: Vec::new(),
         summary: Counts::of(&loaded.plan),
-        findings: judged.findings,
+        findings: Vec::new(),
         body: Body::None,
     }
 }

@@ -13,7 +13,7 @@ use super::authorize::{WhoArgs, details, only_known_ways};
 use super::cli_args::CliArgs;
 use super::deploy_checks::{Found, by_cli, by_workspace};
 use super::log::{self, LogArgs};
-use super::outputs::Outputs;
+use super::outputs::{OutputArgs, Outputs};
 use super::subject::{Subject, SubjectArgs, look_at, own_files};
 use super::trust::Strictness;
 use super::verify::WitnessChoice;
@@ -76,9 +76,8 @@ pub(super) struct DeployArgs {
     /// Show every check, not only those that say no
     #[arg(long)]
     explain: bool,
-    /// Output: text, json or another format, to standard output or to a file; repeatable
-    #[arg(short, long, value_name = "FORMAT[=FILE]")]
-    output: Vec<String>,
+    #[command(flatten)]
+    outputs: OutputArgs,
     #[command(flatten)]
     log: LogArgs,
 }
@@ -103,7 +102,7 @@ struct Done {
 }
 
 pub(super) fn run(args: &DeployArgs, globals: Globals) -> Result<Exit, Failure> {
-    let outputs = Outputs::parse(&args.output)?;
+    let outputs = Outputs::parse(&args.outputs)?;
     let path = args.record_path();
     let own: Vec<&Path> = args
         .log

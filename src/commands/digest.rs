@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::args::{Globals, InputArgs};
-use super::outputs::Outputs;
+use super::outputs::{OutputArgs, Outputs};
 use super::policy::PolicyArgs;
 use super::trust::failure;
 use super::{Failure, check, subject};
@@ -39,18 +39,23 @@ pub(super) struct DigestArgs {
     /// Show the canonical form, and what was left out of it and why
     #[arg(long)]
     explain: bool,
-    /// Output: text or json, to standard output or to a file; repeatable
-    #[arg(short, long, value_name = "FORMAT[=FILE]")]
-    output: Vec<String>,
+    #[command(flatten)]
+    outputs: OutputArgs,
 }
 
 pub(super) fn run(args: &DigestArgs, globals: Globals) -> Result<Exit, Failure> {
-    let outputs = Outputs::parse(&args.output)?;
+    let outputs = Outputs::parse(&args.outputs)?;
     let policy = args
         .policy
         .load(globals.colour(out::stderr_is_terminal()))?;
     let loaded = input::load(&args.inputs.paths(), &args.inputs.limits())?;
-    let mut report = check::judged("digest", &loaded, &args.inputs.targets(), &policy);
+    let mut report = check::judged(
+        "digest",
+        &loaded,
+        &args.inputs.targets(),
+        &policy,
+        args.policy.now(),
+    );
     let intent = digest::intent(&loaded.plan);
     let here = PathBuf::from(".");
     let folder = match &args.source {

@@ -4,6 +4,7 @@ mod approve;
 mod args;
 mod authorize;
 mod check;
+mod ci;
 #[cfg(feature = "remote")]
 mod cli_args;
 #[cfg(feature = "remote")]
@@ -13,13 +14,16 @@ mod deploy;
 #[cfg(feature = "remote")]
 mod deploy_checks;
 mod digest;
+mod exposure;
 mod key;
 mod log;
 mod outputs;
 mod policy;
+mod policy_cmd;
 #[cfg(feature = "remote")]
 mod progress;
 mod rules;
+mod show;
 mod subject;
 mod trust;
 mod verify;

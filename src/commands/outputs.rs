@@ -1,32 +1,81 @@
 //! `-o FORMAT[=FILE]`: what is written where.
 
+use std::fmt::Display;
 use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
 
 use super::Failure;
 use super::args::Globals;
+use super::ci;
 use crate::host::{files, out};
 use crate::render::{self, Format, Options};
 use crate::report::Report;
 use crate::text::visible;
 
-/// The outputs of one command.
+/// Where a report goes.
+#[derive(Debug, Args)]
+pub(super) struct OutputArgs {
+    /// Format (text, json, markdown, html, sarif, junit, github, azure), to standard output or to a file; repeatable
+    #[arg(short, long, value_name = "FORMAT[=FILE]")]
+    output: Vec<String>,
+    /// No annotations, summary and output variables by itself on GitHub Actions and Azure DevOps
+    #[arg(long)]
+    no_ci_output: bool,
+}
+
+/// The outputs of one command; `F`: its formats.
 #[derive(Debug)]
-pub(super) struct Outputs {
-    stdout: Option<Format>,
-    files: Vec<(Format, PathBuf)>,
+pub(super) struct Outputs<F = Format> {
+    stdout: F,
+    files: Vec<(F, PathBuf)>,
+    ci: bool,
 }
 
 impl Outputs {
     /// Reads `-o`. Text goes to standard output unless a format without a file takes its place.
-    pub(super) fn parse(given: &[String]) -> Result<Self, Failure> {
+    pub(super) fn parse(args: &OutputArgs) -> Result<Self, Failure> {
+        let outputs = Self::parse_or(&args.output, Format::Text)?;
+        Ok(Self {
+            ci: !args.no_ci_output,
+            ..outputs
+        })
+    }
+
+    /// Writes everything. A file that cannot be written does not keep the others from being written.
+    pub(super) fn write(&self, report: &Report, globals: Globals) -> Result<(), Failure> {
+        self.write_each(globals, |format, options| {
+            render::render(format, report, options)
+        })?;
+        if self.ci {
+            ci::write(report, &self.formats())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The formats that are asked for in words.
+    fn formats(&self) -> Vec<Format> {
+        self.files
+            .iter()
+            .map(|(f, _)| *f)
+            .chain([self.stdout])
+            .collect()
+    }
+}
+
+impl<F: FromStr<Err: Display> + Copy + Display> Outputs<F> {
+    /// Reads `-o`. `usual` goes to standard output unless a format without a file takes its place.
+    pub(super) fn parse_or(given: &[String], usual: F) -> Result<Self, Failure> {
         let mut stdout = None;
-        let mut files: Vec<(Format, PathBuf)> = Vec::new();
+        let mut files: Vec<(F, PathBuf)> = Vec::new();
         for text in given {
             let (name, file) = match text.split_once('=') {
                 Some((name, file)) => (name, Some(file)),
                 None => (text.as_str(), None),
             };
-            let format: Format = name
+            let format: F = name
                 .parse()
                 .map_err(|e| Failure::input(format!("error: --output: {e}")))?;
             match file {
@@ -54,8 +103,9 @@ impl Outputs {
             }
         }
         Ok(Self {
-            stdout: Some(stdout.unwrap_or(Format::Text)),
+            stdout: stdout.unwrap_or(usual),
             files,
+            ci: false,
         })
     }
 
@@ -64,13 +114,16 @@ impl Outputs {
         self.files.iter().map(|(_, path)| path.as_path())
     }
 
-    /// Writes everything. A file that cannot be written does not keep the others from being written.
-    pub(super) fn write(&self, report: &Report, globals: Globals) -> Result<(), Failure> {
+    /// Writes what `render` makes for each format.
+    pub(super) fn write_each(
+        &self,
+        globals: Globals,
+        render: impl Fn(F, &Options) -> String,
+    ) -> Result<(), Failure> {
         let mut failed = Vec::new();
         for (format, path) in &self.files {
-            let text = render::render(
+            let text = render(
                 *format,
-                report,
                 &Options {
                     colour: false,
                     width: None,
@@ -87,14 +140,11 @@ impl Outputs {
         if !failed.is_empty() {
             return Err(Failure::input(failed.join("\n")));
         }
-        if let Some(format) = self.stdout
-            && !globals.quiet
-        {
+        if !globals.quiet {
             let terminal = out::stdout_is_terminal();
             let width = terminal.then(terminal_width).flatten();
-            let text = render::render(
-                format,
-                report,
+            let text = render(
+                self.stdout,
                 &Options {
                     colour: globals.colour(terminal),
                     width,

@@ -96,7 +96,14 @@ impl SubjectArgs {
             globals.colour(out::stderr_is_terminal()),
         )?;
         let loaded = input::load(&self.inputs.paths(), &self.inputs.limits())?;
-        let report = check::judged(command, &loaded, &self.inputs.targets(), &trusted.policy);
+        let now = Timestamp::now();
+        let report = check::judged(
+            command,
+            &loaded,
+            &self.inputs.targets(),
+            &trusted.policy,
+            now,
+        );
         let bundle = loaded.bundle.as_ref().ok_or_else(|| {
             Failure::input(
                 "error: expected the bundle JSON, found none: the plan alone says neither bundle nor target nor workspace\n  help: give it with --bundle, or a folder made by `collect`",
@@ -109,7 +116,7 @@ impl SubjectArgs {
         let own = own_files(&self.inputs, own.folder(&folder, APPROVAL_FILES));
         let looked = look_at(&self.source, Some(bundle), &own)?;
         let facts = Facts {
-            now: Timestamp::now(),
+            now,
             plan: sha256(&report.plan.sha256)?,
             intent: intent(&report)?,
             inputs: inputs(&loaded)?,

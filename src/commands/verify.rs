@@ -8,7 +8,7 @@ use super::Failure;
 use super::args::{BesideArgs, Globals, targets};
 use super::check::{plan_head, policy_head};
 use super::log::{self, LogArgs};
-use super::outputs::Outputs;
+use super::outputs::{OutputArgs, Outputs};
 use super::policy::PolicyArgs;
 use crate::effect::World;
 use crate::host::{files, out};
@@ -49,9 +49,8 @@ pub(super) struct VerifyArgs {
     #[cfg(feature = "remote")]
     #[command(flatten)]
     cli: super::cli_args::CliArgs,
-    /// Output: text, json or another format, to standard output or to a file; repeatable
-    #[arg(short, long, value_name = "FORMAT[=FILE]")]
-    output: Vec<String>,
+    #[command(flatten)]
+    outputs: OutputArgs,
     #[command(flatten)]
     log: LogArgs,
 }
@@ -68,7 +67,7 @@ pub(super) enum WitnessChoice {
 }
 
 pub(super) fn run(args: &VerifyArgs, globals: Globals) -> Result<Exit, Failure> {
-    let outputs = Outputs::parse(&args.output)?;
+    let outputs = Outputs::parse(&args.outputs)?;
     let policy = args
         .policy
         .load(globals.colour(out::stderr_is_terminal()))?;

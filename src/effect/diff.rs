@@ -33,10 +33,7 @@ pub fn item_identity<'v>(list: Option<&str>, item: &'v Value) -> Option<(&'stati
             .filter(|t| !t.is_empty())
             .map(|t| (name, t))
     };
-    // `tasks[].depends_on` names a task_key without being that task.
-    if list != Some("depends_on")
-        && let Some(found) = KEYS.iter().find_map(|k| text(k))
-    {
+    if let Some(found) = KEYS.iter().find_map(|k| text(k)) {
         return Some(found);
     }
     if list == Some("parameters") {
@@ -108,7 +105,8 @@ fn same_multiset(x: &[Value], y: &[Value]) -> bool {
     })
 }
 
-/// The fields in which two states differ. A list whose items have no identity is one field.
+/// The fields in which two states differ. Lists whose items have no identity are compared item by item where they have one
+/// length, else they are one field.
 #[must_use]
 pub fn differences<'v>(from: &'v Value, to: &'v Value) -> Vec<Difference<'v>> {
     let mut out = Vec::new();
@@ -117,6 +115,22 @@ pub fn differences<'v>(from: &'v Value, to: &'v Value) -> Vec<Difference<'v>> {
         None,
         Some(from),
         Some(to),
+        true,
+        &mut out,
+    );
+    out
+}
+
+/// The same with the items of all lists by index where they have one length.
+#[must_use]
+pub fn differences_by_index<'v>(from: &'v Value, to: &'v Value) -> Vec<Difference<'v>> {
+    let mut out = Vec::new();
+    walk(
+        &mut FieldPath::default(),
+        None,
+        Some(from),
+        Some(to),
+        false,
         &mut out,
     );
     out
@@ -127,32 +141,48 @@ fn walk<'v>(
     list: Option<&str>,
     from: Option<&'v Value>,
     to: Option<&'v Value>,
+    identity: bool,
     out: &mut Vec<Difference<'v>>,
 ) {
     match (from, to) {
         (Some(Value::Object(x)), Some(Value::Object(y))) => {
             for (k, v) in x.iter() {
                 path.push(Segment::Field(k.into()));
-                walk(path, Some(k), Some(v), y.get(k), out);
+                walk(path, Some(k), Some(v), y.get(k), identity, out);
                 path.pop();
             }
             for (k, v) in y.iter().filter(|(k, _)| x.get(k).is_none()) {
                 path.push(Segment::Field(k.into()));
-                walk(path, Some(k), None, Some(v), out);
+                walk(path, Some(k), None, Some(v), identity, out);
                 path.pop();
             }
         }
         (Some(Value::Array(x)), Some(Value::Array(y))) => {
             match (by_identity(list, x), by_identity(list, y)) {
-                (Some(x), Some(y)) => {
+                (Some(x), Some(y)) if identity => {
                     let ids = x.keys().chain(y.keys().filter(|id| !x.contains_key(*id)));
                     for id in ids {
                         path.push(Segment::Item(id.0.into(), id.1.into()));
-                        walk(path, None, x.get(id).copied(), y.get(id).copied(), out);
+                        walk(
+                            path,
+                            None,
+                            x.get(id).copied(),
+                            y.get(id).copied(),
+                            identity,
+                            out,
+                        );
                         path.pop();
                     }
                 }
                 _ if x.len() == y.len() && same_multiset(x, y) => {}
+                // Of the same length: item by item, as the CLI compares them.
+                _ if x.len() == y.len() => {
+                    for (i, (x, y)) in x.iter().zip(y).enumerate() {
+                        path.push(Segment::Index(i));
+                        walk(path, None, Some(x), Some(y), identity, out);
+                        path.pop();
+                    }
+                }
                 _ => out.push(Difference {
                     path: path.clone(),
                     from,
@@ -208,7 +238,7 @@ mod tests {
                 r#"{"other":[{"name":"x","default":1}]}"#,
                 r#"{"other":[{"name":"x","default":2}]}"#
             ),
-            "other"
+            "other[0].default"
         );
         assert_eq!(
             diff(

@@ -66,6 +66,22 @@ pub fn is_person(principal: &Principal) -> bool {
     principal.kind == Kind::User || looks_like_person(&principal.name)
 }
 
+/// Whether two names are one principal's. Logins and application ids do not tell cases apart; names of groups do.
+#[must_use]
+pub fn same_name(a: &str, b: &str) -> bool {
+    let folds = |n: &str| n.contains('@') || is_application_id(n);
+    a == b || (folds(a) && folds(b) && a.eq_ignore_ascii_case(b))
+}
+
+/// Eight, four, four, four and twelve hexadecimal digits: the application id of a service principal.
+fn is_application_id(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('-').collect();
+    parts.iter().map(|p| p.len()).eq([8, 4, 4, 4, 12])
+        && parts
+            .iter()
+            .all(|p| p.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
 /// Whether a bare name (`run_as_user_name`, `creator_user_name`) is a person's.
 #[must_use]
 pub fn looks_like_person(name: &str) -> bool {

@@ -10,13 +10,13 @@ mod renamed;
 mod sent;
 
 pub use container::{Lost, Namespace, namespaces};
-pub use diff::{Difference, differences, item_identity, same};
+pub use diff::{Difference, differences, differences_by_index, item_identity, same};
 pub use identity::{
-    IDENTITY_TYPES, Kind, Principal, RunAs, is_person, looks_like_person, principal_of,
+    IDENTITY_TYPES, Kind, Principal, RunAs, is_person, looks_like_person, principal_of, same_name,
 };
 pub(crate) use reference::nodes;
 pub use renamed::Successor;
-pub use sent::indexed;
+pub use sent::{Named, indexed};
 
 use std::borrow::Cow;
 
@@ -207,10 +207,14 @@ impl<'a> Effect<'a> {
     /// Whether a field at, above or below this one waits for a reference.
     #[must_use]
     pub fn is_open(&self, path: &FieldPath) -> bool {
-        self.entry
-            .new_state
-            .as_ref()
-            .is_some_and(|s| s.vars.iter().any(|(p, _)| p.overlaps(path)))
+        let Some(state) = self.entry.new_state.as_ref().filter(|s| !s.vars.is_empty()) else {
+            return false;
+        };
+        let plain = self.plain(&state.value, path);
+        state
+            .vars
+            .iter()
+            .any(|(p, _)| p.overlaps(path) || self.plain(&state.value, p).overlaps(&plain))
     }
 
     /// The list of a permissions or grants entry in one of its states.

@@ -1,8 +1,10 @@
 //! What is sent, by the paths that `changes` and `vars` write.
 
+use std::collections::BTreeMap;
+
 use super::{Effect, lookup};
 use crate::json::Value;
-use crate::plan::{FieldPath, Segment};
+use crate::plan::{Change, FieldPath, Segment};
 
 /// Fields that the workspace takes and never returns (Databricks REST API; `run_as` of a pipeline stands in `run_as_user_name` only).
 const INPUT_ONLY: &[(&str, &str)] = &[
@@ -45,6 +47,22 @@ impl<'a> Effect<'a> {
         lookup(list, path.segments())
     }
 
+    /// The path from the root of what is sent: those of permissions and grants start in the list.
+    #[must_use]
+    pub fn rooted(&self, sent: &Value, path: &FieldPath) -> FieldPath {
+        if self.is_resource() || matches!(path.segments().first(), Some(Segment::Field(_))) {
+            return path.clone();
+        }
+        let list = if sent.get("__embed__").is_some() {
+            "__embed__"
+        } else {
+            "acls"
+        };
+        let mut segments = vec![Segment::Field(list.into())];
+        segments.extend_from_slice(path.segments());
+        FieldPath::from(segments)
+    }
+
     /// Whether the workspace lacks this field only because it takes it and never returns it.
     #[must_use]
     pub fn never_returned(&self, path: &FieldPath, from: Option<&Value>) -> bool {
@@ -60,6 +78,58 @@ impl<'a> Effect<'a> {
                         .and_then(|s| lookup(r, std::slice::from_ref(s)))
                 })
                 .is_none_or(Value::is_blank)
+    }
+}
+
+impl Effect<'_> {
+    /// The path in the one form in which paths of `changes`, `vars` and differences can be compared: without the root of a
+    /// list of permissions or grants, and with items by index, as far as `value` has them.
+    #[must_use]
+    pub fn plain(&self, value: &Value, path: &FieldPath) -> FieldPath {
+        let path = self.unrooted(path.clone());
+        let in_list =
+            !self.is_resource() && !matches!(path.segments().first(), Some(Segment::Field(_)));
+        let root = if in_list {
+            value.get("__embed__").or_else(|| value.get("acls"))
+        } else {
+            Some(value)
+        };
+        let mut here = root;
+        let mut out: Vec<Segment> = Vec::with_capacity(path.segments().len());
+        for segment in path.segments() {
+            let found = match (segment, here) {
+                (Segment::Item(field, id), Some(v)) => v
+                    .as_array()
+                    .and_then(|a| {
+                        a.iter()
+                            .position(|i| i.get(field).and_then(Value::as_str) == Some(id))
+                    })
+                    .or_else(|| self.waiting_item(&out, field, id))
+                    .map_or_else(|| segment.clone(), Segment::Index),
+                _ => segment.clone(),
+            };
+            here = here.and_then(|v| lookup(v, std::slice::from_ref(&found)));
+            out.push(found);
+        }
+        FieldPath::from(out)
+    }
+
+    /// The item of a list whose identity is a reference: `vars` knows at which place it stands.
+    fn waiting_item(&self, list: &[Segment], field: &str, reference: &str) -> Option<usize> {
+        let vars = &self.entry.new_state.as_ref()?.vars;
+        vars.iter()
+            .filter(|(_, text)| **text == *reference)
+            .find_map(|(path, _)| {
+                let path = self.unrooted(path.clone());
+                match path.segments().split_at_checked(list.len())? {
+                    (start, [Segment::Index(at), Segment::Field(f)])
+                        if start == list && **f == *field =>
+                    {
+                        Some(*at)
+                    }
+                    _ => None,
+                }
+            })
     }
 }
 
@@ -82,4 +152,80 @@ pub fn indexed(value: &Value, path: &FieldPath) -> FieldPath {
         found
     });
     FieldPath::from(segments.collect::<Vec<_>>())
+}
+
+/// The fields that the changes of an entry name, as they stand and by index. Finds those at, above or below a field without
+/// looking at all of them: an entry can have thousands.
+#[derive(Debug)]
+pub struct Named<'a>(BTreeMap<FieldPath, Vec<&'a Change>>);
+
+impl<'a> Named<'a> {
+    /// Those of an entry, by index as in what is sent.
+    #[must_use]
+    pub fn of(effect: &Effect<'a>) -> Self {
+        Self::seen_in(effect, effect.sent())
+    }
+
+    /// Those of an entry, by index as in this value.
+    #[must_use]
+    pub fn seen_in(effect: &Effect<'a>, value: Option<&Value>) -> Self {
+        let mut map: BTreeMap<FieldPath, Vec<&'a Change>> = BTreeMap::new();
+        for (path, change) in &effect.entry.changes {
+            let path = effect.unrooted(path.clone());
+            if let Some(value) = value {
+                let by_index = effect.plain(value, &path);
+                if by_index != path {
+                    map.entry(by_index).or_default().push(change);
+                }
+            }
+            map.entry(path).or_default().push(change);
+        }
+        Self(map)
+    }
+
+    /// Whether a change names exactly this field.
+    #[must_use]
+    pub fn is_exactly(&self, path: &FieldPath) -> bool {
+        self.0.contains_key(path)
+    }
+
+    /// The changes that name this field or one above it.
+    #[must_use]
+    pub fn covering(&self, path: &FieldPath) -> Vec<&'a Change> {
+        self.above(path)
+            .flat_map(|(_, c)| c.iter().copied())
+            .collect()
+    }
+
+    /// Adds a field that no change names.
+    pub fn add(&mut self, path: FieldPath) {
+        self.0.entry(path).or_default();
+    }
+
+    /// Whether a change names this field: at, above or below it.
+    #[must_use]
+    pub fn overlaps(&self, path: &FieldPath) -> bool {
+        self.is_covered(path) || self.below(path).next().is_some()
+    }
+
+    /// Whether a change names this field or one above it.
+    #[must_use]
+    pub fn is_covered(&self, path: &FieldPath) -> bool {
+        self.above(path).next().is_some()
+    }
+
+    fn above(&self, path: &FieldPath) -> impl Iterator<Item = (&FieldPath, &Vec<&'a Change>)> {
+        let segments = path.segments();
+        (0..=segments.len()).filter_map(move |n| {
+            self.0
+                .get_key_value(&FieldPath::from(segments.get(..n)?.to_vec()))
+        })
+    }
+
+    fn below(&self, path: &FieldPath) -> impl Iterator<Item = (&FieldPath, &Vec<&'a Change>)> {
+        let path = path.clone();
+        self.0
+            .range(path.clone()..)
+            .take_while(move |(p, _)| path.covers(p))
+    }
 }

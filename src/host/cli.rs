@@ -348,7 +348,8 @@ async fn lines(from: Option<impl AsyncRead + Unpin>, to: tokio::sync::mpsc::Send
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 

@@ -19,6 +19,9 @@ pub enum Error {
     /// Standard input is a terminal.
     #[error("expected the file on standard input, found a terminal: nobody is writing to it")]
     Terminal,
+    /// It is there already.
+    #[error("expected no file at this path, found one")]
+    Taken,
     /// It is larger than the bound.
     #[error("expected at most {0} bytes, found more")]
     TooLarge(u64),
@@ -33,6 +36,7 @@ impl From<io::Error> for Error {
             io::ErrorKind::NotFound => Error::Missing,
             io::ErrorKind::PermissionDenied => Error::Permission,
             io::ErrorKind::IsADirectory => Error::Folder,
+            io::ErrorKind::AlreadyExists => Error::Taken,
             _ => Error::Other(e),
         }
     }
@@ -81,6 +85,24 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         }
         _ => {}
     }
+    let file = whole(path, bytes)?;
+    file.persist(path).map_err(|e| Error::from(e.error))?;
+    Ok(())
+}
+
+/// Writes a file that is not there yet, whole or not at all.
+///
+/// # Errors
+/// [`Error::Taken`] where anything has this name, a broken link too; see [`Error`] for the rest.
+pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let file = whole(path, bytes)?;
+    file.persist_noclobber(path)
+        .map_err(|e| Error::from(e.error))?;
+    Ok(())
+}
+
+/// A temporary file beside the path, with everything in it.
+fn whole(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, Error> {
     let folder = path
         .parent()
         .filter(|p| !p.as_os_str().is_empty())
@@ -91,8 +113,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         .tempfile_in(folder)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
-    file.persist(path).map_err(|e| Error::from(e.error))?;
-    Ok(())
+    Ok(file)
 }
 
 /// Temporary files are private by default; a report is made with the rights that any new file gets.
@@ -126,6 +147,8 @@ mod tests {
         write(&path, b"two").unwrap();
         assert_eq!(read(&path, 3).unwrap(), b"two");
         assert!(matches!(read(&path, 2), Err(Error::TooLarge(2))));
+        assert!(matches!(write_new(&path, b"x"), Err(Error::Taken)));
+        assert_eq!(read(&path, 3).unwrap(), b"two");
         assert!(matches!(write(dir.path(), b"x"), Err(Error::Folder)));
         assert!(matches!(
             write(&dir.path().join("no/r.json"), b"x"),

@@ -9,6 +9,7 @@ pub mod git;
 pub mod log_file;
 pub mod manifest;
 pub mod out;
+pub mod recorded;
 pub mod source;
 pub mod ssh_keygen;
 pub mod sync;

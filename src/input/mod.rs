@@ -4,4 +4,4 @@ mod manifest;
 mod read;
 
 pub use manifest::{MANIFEST, Manifest, Schema as ManifestSchema};
-pub use read::{Error, Input, Loaded, Paths, Source, load};
+pub use read::{Error, Input, Loaded, Paths, Source, load, load_one};

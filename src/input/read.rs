@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use super::{MANIFEST, Manifest};
-use crate::bundle::{self, Bundle, State, Warnings};
+use crate::bundle::{Bundle, State, Warnings};
 use crate::effect::Inputs;
 use crate::host::files;
-use crate::json::{Limits, Position};
+use crate::json::{self, Limits, Position};
 use crate::plan::{self, Plan};
 use crate::text::visible;
 
@@ -213,16 +213,7 @@ pub fn load(paths: &Paths, limits: &Limits) -> Result<Loaded, Error> {
             (None, Some((path, expected))) => (path, expected),
             (None, None) => return Ok(None),
         };
-        let bytes = files::read(&path, limits.bytes).map_err(|e| {
-            let help = match e {
-                files::Error::TooLarge(_) => {
-                    "raise the bound with --max-size if the file really is that large"
-                }
-                files::Error::Terminal => "pipe it in, or give a file",
-                _ => "",
-            };
-            error(&path, e, help)
-        })?;
+        let bytes = bytes(&path, limits)?;
         let sha256 = hex::encode(Sha256::digest(&bytes));
         if expected.is_some_and(|e| *e != sha256) {
             return Err(error(
@@ -256,37 +247,60 @@ pub fn load(paths: &Paths, limits: &Limits) -> Result<Loaded, Error> {
     let base_bundle = fetch(Input::BaseBundle, paths.base_bundle.as_ref())?;
     let state = fetch(Input::State, paths.state.as_ref())?;
     let warnings = fetch(Input::Warnings, paths.warnings.as_ref())?;
-    let of_plan = |e: plan::Error| Error {
-        path: shown(&path),
-        position: e.position,
-        message: e.message,
-        help: e.help,
-    };
-    let beside = |path: &Path, e: bundle::Error| Error {
-        path: shown(path),
-        position: e.position,
-        message: e.message,
-        help: e.help,
-    };
     let read_bundle = |found: Option<(PathBuf, Vec<u8>)>| {
         found
-            .map(|(p, b)| Bundle::read(&b, limits).map_err(|e| beside(&p, e)))
+            .map(|(p, b)| Bundle::read(&b, limits).map_err(|e| inside(&p, e)))
             .transpose()
     };
     Ok(Loaded {
-        plan: plan::read(&plan_bytes, limits).map_err(of_plan)?,
+        plan: plan::read(&plan_bytes, limits).map_err(|e| inside(&path, e))?,
         plan_bytes,
         bundle: read_bundle(bundle)?,
         base_bundle: read_bundle(base_bundle)?,
         state: state
-            .map(|(p, b)| State::read(&b, limits).map_err(|e| beside(&p, e)))
+            .map(|(p, b)| State::read(&b, limits).map_err(|e| inside(&p, e)))
             .transpose()?,
         warnings: warnings
-            .map(|(p, b)| Warnings::read(&b, limits).map_err(|e| beside(&p, e)))
+            .map(|(p, b)| Warnings::read(&b, limits).map_err(|e| inside(&p, e)))
             .transpose()?,
         sources,
         overridden,
     })
+}
+
+/// Reads one input that stands by itself.
+///
+/// # Errors
+/// A file that cannot be read, or is not what `parse` expects.
+pub fn load_one<T>(
+    path: &Path,
+    limits: &Limits,
+    parse: impl FnOnce(&[u8], &Limits) -> Result<T, json::Error>,
+) -> Result<T, Error> {
+    parse(&bytes(path, limits)?, limits).map_err(|e| inside(path, e))
+}
+
+fn bytes(path: &Path, limits: &Limits) -> Result<Vec<u8>, Error> {
+    files::read(path, limits.bytes).map_err(|e| {
+        let help = match e {
+            files::Error::TooLarge(_) => {
+                "raise the bound with --max-size if the file really is that large"
+            }
+            files::Error::Terminal => "pipe it in, or give a file",
+            _ => "",
+        };
+        error(path, e, help)
+    })
+}
+
+/// A fault of what a file says.
+fn inside(path: &Path, e: json::Error) -> Error {
+    Error {
+        path: shown(path),
+        position: e.position,
+        message: e.message,
+        help: e.help,
+    }
 }
 
 /// The folder and its manifest, if PLAN is one.

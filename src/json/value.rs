@@ -168,6 +168,27 @@ impl Value {
         out
     }
 
+    /// The same value for code that works on `serde_json` values. Not for people who must not see secrets: see [`crate::secret`].
+    #[must_use]
+    pub fn to_serde(&self) -> serde_json::Value {
+        use serde_json::Value as J;
+        match self {
+            Value::Null => J::Null,
+            Value::Bool(b) => J::Bool(*b),
+            Value::Int(n) => J::from(*n),
+            Value::UInt(n) => J::from(*n),
+            Value::Float(f) => J::from(*f),
+            Value::String(s) => J::String(s.to_string()),
+            Value::Array(items) => J::Array(items.iter().map(Value::to_serde).collect()),
+            Value::Object(members) => J::Object(
+                members
+                    .iter()
+                    .map(|(k, v)| (k.to_owned(), v.to_serde()))
+                    .collect(),
+            ),
+        }
+    }
+
     /// Appends the compact JSON text: no white space, keys sorted by bytes, one escape form, integers exact, floats by
     /// shortest round trip.
     pub fn write_json(&self, out: &mut String) {

@@ -1,6 +1,6 @@
 //! From JSON to a [`Plan`], refusing what the CLI would misread. See "How the CLI reads the file back" in `docs/plan-format.md`.
 
-use crate::json::{self, Limits, Object, Position, Step, Value};
+use crate::json::{self, Error, Limits, Object, Step, Value};
 use crate::text::{nearest, quoted};
 
 use super::graph::{self, Fault};
@@ -65,28 +65,6 @@ const FREE_MAPS: &[&str] = &[
     "table_properties",
     "tags",
 ];
-
-/// Why a file is not a plan that can be judged.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Error {
-    /// What was expected and what was found, in one sentence.
-    pub message: String,
-    /// Where, if the fault has a place.
-    pub position: Option<Position>,
-    /// What to do about it.
-    pub help: Option<String>,
-}
-
-impl From<json::Error> for Error {
-    fn from(e: json::Error) -> Self {
-        Self {
-            message: e.message,
-            position: e.position,
-            help: e.help,
-        }
-    }
-}
 
 /// A fault with the way to it; turned into a position once it is known that there is one.
 struct Bad {
@@ -546,12 +524,30 @@ fn vars(members: Object, value: &Value) -> Read<Vec<(FieldPath, Box<str>)>> {
             .under(value_step(&name));
         };
         match FieldPath::parse(&name) {
-            Ok(path) => out.push((as_in(value, &path), text)),
+            Ok(path) => out.push((as_in(value, &rooted(value, path)), text)),
             Err(message) => return bad(message).under(|| Step::Key(name.to_string())),
         }
     }
     out.sort_unstable();
     Ok(out)
+}
+
+/// A path of permissions or grants that starts in the list itself, with the name of the list before it.
+fn rooted(value: &Value, path: FieldPath) -> FieldPath {
+    let list = ["__embed__", "acls"]
+        .into_iter()
+        .find(|l| value.get(l).is_some());
+    match (path.segments().first(), list) {
+        (Some(Segment::Index(_) | Segment::Item(..)), Some(list)) => {
+            let first = Segment::Field(list.into());
+            FieldPath::from(
+                std::iter::once(first)
+                    .chain(path.segments().iter().cloned())
+                    .collect::<Vec<_>>(),
+            )
+        }
+        _ => path,
+    }
 }
 
 /// `vars` writes `tags.cost.centre` for the key `cost.centre` of `tags`: the path with the keys as they stand in the value.

@@ -54,7 +54,7 @@ macro_rules! choice {
                         what: $what,
                         expected: Self::WORDS,
                         found: word.to_owned(),
-                        nearest: $crate::policy::text::nearest(word, Self::WORDS.iter().copied()).map(str::to_owned),
+                        nearest: $crate::text::nearest(word, Self::WORDS.iter().copied()).map(str::to_owned),
                     }),
                 }
             }

@@ -78,7 +78,7 @@ impl Diagnostic {
 
     /// Adds "did you mean", if a candidate is near, else the list of what is valid.
     pub(super) fn or_nearest(self, found: &str, candidates: &[&str]) -> Self {
-        match text::nearest(found, candidates.iter().copied()) {
+        match crate::text::nearest(found, candidates.iter().copied()) {
             Some(near) => self.label(format!("did you mean `{near}`?")),
             None if candidates.len() > 24 => self,
             None => self.help(format!("expected {}", text::alternatives(candidates))),

@@ -13,8 +13,9 @@ use super::diagnostic::{Diagnostic, Diagnostics, Severity};
 use super::file::{self, Read};
 use super::location::{At, SourceFile};
 use super::resolved::Policy;
-use super::text::{nearest, quoted};
+use super::text::quoted;
 use super::yaml;
+use crate::text::nearest;
 
 /// Most policies in one chain of `extends`.
 const MAX_EXTENDS: usize = 8;

@@ -331,7 +331,7 @@ impl Policy {
                 else {
                     continue;
                 };
-                let nearest = super::text::nearest(name, catalogue.types.iter().copied());
+                let nearest = crate::text::nearest(name, catalogue.types.iter().copied());
                 // What is protected may be a name in the workspace, whose first part is a catalog.
                 if catalogue.types.contains(&name) || (used.place == "protect" && nearest.is_none())
                 {

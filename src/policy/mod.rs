@@ -6,10 +6,12 @@
 //! - `load`, `merge`, `lock`: `extends`, and what a locked policy does not let a child do
 //! - `resolved`, `layers`: the result
 //! - `custom`: rules of the policy's own, in CEL
+//! - `cases`: the file of `policy test`
 //!
 //! Files come in through a closure, rule ids and resource types as arguments: nothing here reads the disk, the clock or the registry.
 
 mod approval;
+mod cases;
 mod choice;
 mod custom;
 mod decode;
@@ -34,6 +36,10 @@ mod yaml;
 
 pub use approval::{
     Accept, AcceptAzure, AcceptGithub, AcceptSsh, Approval, Match, Reviewers, Separation, Verify,
+};
+pub use cases::{
+    Case, CaseFile, Expect, ExpectedVerdict, Given, Inline, Line, Members, Moment,
+    cases_json_schema, load_cases,
 };
 pub use choice::UnknownWord;
 pub use custom::{CustomContext, CustomError, CustomRule, UNKNOWN, Work};

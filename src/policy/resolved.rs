@@ -239,8 +239,8 @@ impl Policy {
                     at: at.clone(),
                 });
             }
-            let nearest =
-                text::nearest(rule, self.rules.keys().map(String::as_str)).map(str::to_owned);
+            let nearest = crate::text::nearest(rule, self.rules.keys().map(String::as_str))
+                .map(str::to_owned);
             match self.rules.get_mut(rule) {
                 Some(setting) => setting.push(Layer {
                     level: *level,

@@ -14,7 +14,7 @@ pub(super) fn render(report: &Report) -> String {
 )]
 pub(super) fn document(value: &impl serde::Serialize) -> String {
     let mut text =
-        escape::json(&serde_json::to_string_pretty(value).expect("a report is always JSON"));
+        escape::json(serde_json::to_string_pretty(value).expect("a report is always JSON"));
     text.push('\n');
     text
 }

@@ -1,10 +1,19 @@
 //! One output format a file. A renderer is a pure function of the [`Report`]: it never judges, and what a plan says reaches
 //! an output only through [`escape`].
 
+mod azure;
+mod budget;
+mod changes;
 pub mod escape;
+pub mod exposure;
+mod github;
+mod html;
 mod json;
+mod junit;
+mod markdown;
 #[cfg(test)]
 mod sample;
+mod sarif;
 mod text;
 mod words;
 mod wrap;
@@ -12,7 +21,11 @@ mod wrap;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::report::Report;
+pub use azure::{summary as azure_summary, upload_summary as azure_upload_summary};
+pub use github::{outputs as github_outputs, summary as github_summary};
+
+use crate::policy::Level;
+use crate::report::{Finding, Report};
 use crate::text::{nearest, quoted};
 
 /// An output format.
@@ -22,11 +35,32 @@ pub enum Format {
     Text,
     /// The report itself; stable, with a schema (`docs/report.schema.json`).
     Json,
+    /// For a pull request's comment.
+    Markdown,
+    /// One page that needs nothing else.
+    Html,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// JUnit XML, for test reports.
+    Junit,
+    /// Workflow commands of GitHub Actions.
+    Github,
+    /// Logging commands of Azure DevOps.
+    Azure,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: &'static [Format] = &[Format::Text, Format::Json];
+    pub const ALL: &'static [Format] = &[
+        Format::Text,
+        Format::Json,
+        Format::Markdown,
+        Format::Html,
+        Format::Sarif,
+        Format::Junit,
+        Format::Github,
+        Format::Azure,
+    ];
 
     /// The name on the command line.
     #[must_use]
@@ -34,6 +68,12 @@ impl Format {
         match self {
             Format::Text => "text",
             Format::Json => "json",
+            Format::Markdown => "markdown",
+            Format::Html => "html",
+            Format::Sarif => "sarif",
+            Format::Junit => "junit",
+            Format::Github => "github",
+            Format::Azure => "azure",
         }
     }
 }
@@ -91,12 +131,48 @@ pub struct Options {
 /// Columns where nobody says how many there are.
 pub const DEFAULT_WIDTH: usize = 100;
 
+/// How loud a finding is for readers that know three steps only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Severity {
+    /// It is said.
+    Note,
+    /// It is worth reading.
+    Warning,
+    /// It holds up the deploy.
+    Error,
+}
+
+impl Severity {
+    fn of(finding: &Finding) -> Self {
+        match finding.level {
+            Level::Deny | Level::Review => Severity::Error,
+            Level::Warn => Severity::Warning,
+            Level::Note | Level::Off => Severity::Note,
+        }
+    }
+
+    /// The word in SARIF.
+    fn sarif(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        }
+    }
+}
+
 /// The report in this format. Ends with a newline.
 #[must_use]
 pub fn render(format: Format, report: &Report, options: &Options) -> String {
     match format {
         Format::Text => text::render(report, options),
         Format::Json => json::render(report),
+        Format::Markdown => markdown::within(report, markdown::COMMENT_LIMIT),
+        Format::Html => html::render(report),
+        Format::Sarif => sarif::render(report),
+        Format::Junit => junit::render(report),
+        Format::Github => github::render(report),
+        Format::Azure => azure::render(report),
     }
 }
 
@@ -111,7 +187,7 @@ mod tests {
         }
         assert_eq!(
             "jsn".parse::<Format>().unwrap_err().to_string(),
-            "expected a format (text, json), found \"jsn\"; did you mean json?"
+            "expected a format (text, json, markdown, html, sarif, junit, github, azure), found \"jsn\"; did you mean json?"
         );
         assert!(
             !"wombat"

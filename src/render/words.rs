@@ -181,6 +181,26 @@ pub(super) fn waiver(finding: &Finding) -> Option<String> {
     })
 }
 
+/// Which finding has already said why, and what to do: that is said once.
+#[derive(Default)]
+pub(super) struct Told<'r>(std::collections::HashMap<(&'r str, &'r str, &'r str), &'r str>);
+
+impl<'r> Told<'r> {
+    /// The resource whose finding has said the same; `None`: this one says it.
+    pub(super) fn by(&mut self, finding: &'r Finding) -> Option<&'r str> {
+        let said = (
+            finding.rule.as_str(),
+            finding.impact.as_str(),
+            finding.remedy.as_str(),
+        );
+        if let Some(other) = self.0.get(&said) {
+            return Some(other);
+        }
+        self.0.insert(said, subject(finding));
+        None
+    }
+}
+
 /// Findings that are shown one by one, and standing ones that are grouped: by level and rule, with the resources of each.
 pub(super) struct Parts<'r> {
     pub(super) single: Vec<&'r Finding>,

@@ -143,6 +143,8 @@ impl Counts {
 pub enum Body {
     /// `check` has nothing beyond its findings.
     None,
+    /// What `show` has to say.
+    Show(Box<super::show::ShowBody>),
     /// `digest`
     Digest(super::DigestBody),
     /// `authorize`, and `deploy` before it deploys

@@ -3,8 +3,10 @@
 mod authorize;
 mod deploy;
 mod digest;
+pub mod exposure;
 mod finding;
 mod head;
+pub mod show;
 mod verdict;
 mod verify;
 

@@ -1,7 +1,11 @@
 //! The one explicit list of rules.
 
+use std::sync::LazyLock;
+
 use super::Rule;
-use super::{access, actions, configuration, identity, integrity, state};
+use super::{access, actions, configuration, identity, integrity, policy_rules, state};
+use crate::plan::TYPES;
+use crate::policy::Catalogue;
 
 /// Every rule, by family in the order of the documentation.
 pub static RULES: &[&dyn Rule] = &[
@@ -66,10 +70,27 @@ pub static RULES: &[&dyn Rule] = &[
     &configuration::MaintenanceWindow,
     &configuration::UnpausedOutsideProduction,
     &configuration::Unlocked,
+    &policy_rules::ExpiredWaiver,
+    &policy_rules::UnusedWaiver,
+    &policy_rules::DeadSelector,
+    &policy_rules::EmptyPolicy,
 ];
 
 /// The rule of this id.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static dyn Rule> {
     RULES.iter().copied().find(|r| r.doc().id == id)
+}
+
+/// What a policy may name: the ids of the rules and the resource types.
+#[must_use]
+pub fn known() -> Catalogue<'static> {
+    static NAMES: LazyLock<(Vec<&'static str>, Vec<&'static str>)> = LazyLock::new(|| {
+        let rules = RULES.iter().map(|r| r.doc().id).collect();
+        (rules, TYPES.iter().map(|t| t.name).collect())
+    });
+    Catalogue {
+        rules: &NAMES.0,
+        types: &NAMES.1,
+    }
 }

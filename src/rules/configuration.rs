@@ -308,28 +308,27 @@ rule!(
     Doc {
         id: "unlocked",
         family: Family::Configuration,
-        trigger: "The deployment lock is off (`bundle.deployment.lock.enabled: false`) or is taken by force.",
+        trigger: "The deployment lock is off (`bundle.deployment.lock.enabled: false`).",
         impact: "Two deploys can run at the same time and overwrite each other's state: resources are made twice or forgotten.",
         remedy: "Take `bundle.deployment.lock` out of the target; it is on by default.",
         source: "Databricks documentation: bundle.deployment.lock; `mode: development` switches it off",
         needs: &[Need::Bundle],
         examples: &[
             fires(SKIPPED).bundle(r#""bundle": {"deployment": {"lock": {"enabled": false}}}, "resources": {"jobs": {"a": {"name": "a"}}}"#),
-            fires(SKIPPED).bundle(r#""bundle": {"deployment": {"lock": {"force": true}}}, "resources": {"jobs": {"a": {"name": "a"}}}"#),
             quiet(SKIPPED).bundle(r#""bundle": {"deployment": {"lock": {"enabled": true}}}, "resources": {"jobs": {"a": {"name": "a"}}}"#),
             quiet(SKIPPED).bundle(r#""resources": {"jobs": {"a": {"name": "a"}}}"#),
         ],
     },
     |cx, out| {
-        let lock = |name: &str| {
-            let bundle = cx.world.inputs.bundle?;
-            bundle.at(&["bundle", "deployment", "lock", name])?.as_bool()
-        };
-        let message = match (lock("enabled"), lock("force")) {
-            (Some(false), _) => "The deployment lock is off.",
-            (_, Some(true)) => "The deployment lock is taken by force.",
-            _ => return,
-        };
-        out.push(Found::deployment(message).field(&["bundle", "deployment", "lock"]));
+        let enabled = cx
+            .world
+            .inputs
+            .bundle
+            .and_then(|b| b.at(&["bundle", "deployment", "lock", "enabled"])?.as_bool());
+        if enabled == Some(false) {
+            out.push(
+                Found::deployment("The deployment lock is off.").field(&["bundle", "deployment", "lock"]),
+            );
+        }
     }
 );

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::{Context, Doc, Family, Found, Need, RULES, Rule};
+use super::waive::waive;
+use super::{Context, Doc, Family, Found, Need, RULES, Rule, custom};
 use crate::effect::Inputs;
 use crate::plan::{Engine, FieldPath};
-use crate::policy::Level;
+use crate::policy::{Level, Work};
 use crate::report::{Finding, NotRun, Place, Status, fingerprint, sort};
 
 /// What the catalogue has to say about a plan.
@@ -28,22 +29,45 @@ const SILENCES: &[(&str, &[&str])] = &[
 #[must_use]
 pub fn judge(cx: &Context<'_, '_>) -> Judged {
     let mut raw: Vec<(Finding, Option<FieldPath>)> = Vec::new();
+    let mut found = Vec::new();
     for rule in applicable(cx) {
         let doc = rule.doc();
         if lacks(doc, &cx.world.inputs).is_some() {
             continue;
         }
-        let mut found = Vec::new();
         rule.check(cx, &mut found);
-        for mut f in found {
-            f.rule = doc.id;
-            if let Some(finding) = weigh(cx, doc, f) {
-                raw.push(finding);
-            }
+        raw.extend(
+            found
+                .drain(..)
+                .filter_map(|f| weigh(cx, &About::rule(doc), f)),
+        );
+    }
+    let work = Work::default();
+    for rule in &cx.policy.custom {
+        if cx.policy.highest_level(rule.id.as_str()) == Level::Off
+            || cx.world.inputs.plan.engine == Engine::Terraform
+        {
+            continue;
         }
+        custom::check(cx, rule, &work, &mut found);
+        let impact = custom::impact(rule);
+        let about = About {
+            id: rule.id.as_str(),
+            family: Family::Custom,
+            impact: &impact,
+            remedy: "",
+        };
+        raw.extend(found.drain(..).filter_map(|f| weigh(cx, &about, f)));
     }
     silence(&mut raw);
     let mut findings: Vec<Finding> = raw.into_iter().map(|(f, _)| f).collect();
+    waive(cx, &mut findings);
+    for rule in applicable(cx) {
+        rule.check_findings(cx, &findings, &mut found);
+        let about = About::rule(rule.doc());
+        let after = found.drain(..).filter_map(|f| weigh(cx, &about, f));
+        findings.extend(after.map(|(f, _)| f));
+    }
     sort(&mut findings);
     findings.dedup();
     Judged {
@@ -52,13 +76,37 @@ pub fn judge(cx: &Context<'_, '_>) -> Judged {
     }
 }
 
-/// The rules that the policy has on anywhere; of a Terraform plan only those that speak of actions.
+/// Whose finding it is.
+struct About<'r> {
+    id: &'r str,
+    family: Family,
+    impact: &'r str,
+    remedy: &'r str,
+}
+
+impl About<'_> {
+    fn rule(doc: &'static Doc) -> About<'static> {
+        About {
+            id: doc.id,
+            family: doc.family,
+            impact: doc.impact,
+            remedy: doc.remedy,
+        }
+    }
+}
+
+/// The rule that a policy cannot switch off by a level: it says that all of them are off.
+const ALWAYS: &str = "empty-policy";
+
+/// The rules that the policy has on anywhere; of a Terraform plan only those that speak of actions, and of the policy itself.
 fn applicable<'r>(cx: &'r Context<'_, '_>) -> impl Iterator<Item = &'static dyn Rule> + 'r {
     let terraform = cx.world.inputs.plan.engine == Engine::Terraform;
     RULES.iter().copied().filter(move |r| {
         let doc = r.doc();
-        let fits = !terraform || doc.family == Family::Actions || doc.id == "terraform-engine";
-        fits && cx.policy.highest_level(doc.id) != Level::Off
+        let fits = !terraform
+            || matches!(doc.family, Family::Actions | Family::Policy)
+            || doc.id == "terraform-engine";
+        fits && (doc.id == ALWAYS || cx.policy.highest_level(doc.id) != Level::Off)
     })
 }
 
@@ -92,8 +140,15 @@ pub(super) fn not_run(cx: &Context<'_, '_>) -> Vec<NotRun> {
 }
 
 /// Makes a finding of what a rule found; `None` where the policy switches it off.
-fn weigh(cx: &Context<'_, '_>, doc: &Doc, found: Found) -> Option<(Finding, Option<FieldPath>)> {
-    let set = cx.policy.level(doc.id, found.resource.as_deref());
+fn weigh(
+    cx: &Context<'_, '_>,
+    doc: &About<'_>,
+    found: Found,
+) -> Option<(Finding, Option<FieldPath>)> {
+    let set = match doc.id {
+        ALWAYS => Level::Deny,
+        id => cx.policy.level(id, found.resource.as_deref()),
+    };
     if set == Level::Off {
         return None;
     }

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Context, Example, Judged, RULES, Shows, judge};
+use super::{Context, Example, Judged, RULES, Shows, judge, known};
 use crate::bundle::{Bundle, State, Warnings};
 use crate::effect::{Inputs, World};
 use crate::json::Limits;
-use crate::plan::{TYPES, read};
-use crate::policy::{Catalogue, Level, PolicyRef, load};
+use crate::plan::read;
+use crate::policy::{Level, PolicyRef, load};
 use crate::report::Status;
 
 /// Rules without an example that shows them not knowing, and why there is none.
@@ -54,7 +54,16 @@ const NEVER_UNKNOWN: &[(&[&str], &str)] = &[
         &["field-reset", "run-as-removed"],
         "a field that waits for a reference is set",
     ),
-    (&["unregistered-state"], "reads the policy"),
+    (
+        &[
+            "unregistered-state",
+            "expired-waiver",
+            "unused-waiver",
+            "dead-selector",
+            "empty-policy",
+        ],
+        "reads the policy",
+    ),
     (&["creator-person"], "reads what the workspace holds"),
     (
         &[
@@ -140,19 +149,13 @@ pub(super) fn judged(example: &Example) -> Judged {
     let state = state(example);
     let warnings = (!example.warnings.is_empty())
         .then(|| Warnings::read(example.warnings.as_bytes(), &limits).unwrap());
-    let ids: Vec<&str> = RULES.iter().map(|r| r.doc().id).collect();
-    let types: Vec<&str> = TYPES.iter().map(|t| t.name).collect();
-    let catalogue = Catalogue {
-        rules: &ids,
-        types: &types,
-    };
     let text = format!(
         "version: 1\nextends: production\nstanding: as-rule\n{}\n",
         example.policy
     );
     let policy = load(
         &PolicyRef::File("bundlegate.yml".into()),
-        &catalogue,
+        &known(),
         &mut |_| Ok(text.clone()),
     )
     .unwrap_or_else(|e| panic!("{e}"));
@@ -167,6 +170,7 @@ pub(super) fn judged(example: &Example) -> Judged {
     judge(&Context {
         world: &world,
         policy: &policy,
+        now: "2026-10-01T00:00:00Z".parse().unwrap(),
     })
 }
 

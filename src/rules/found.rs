@@ -10,7 +10,6 @@ use crate::secret::{Shown, hide};
 /// What a rule found, before the policy weighs it.
 #[derive(Debug, Clone)]
 pub struct Found {
-    pub(super) rule: &'static str,
     pub(super) status: Status,
     /// Full key of the entry.
     pub(super) entry: Option<String>,
@@ -60,7 +59,6 @@ impl Found {
     #[must_use]
     pub fn deployment(message: impl Into<String>) -> Self {
         Self {
-            rule: "",
             status: Status::Fired,
             entry: None,
             resource: None,

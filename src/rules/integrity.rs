@@ -417,11 +417,27 @@ rule!(ArtifactWipe, Doc {
         return;
     }
     for e in cx.world.resources().filter(|e| e.action() != Action::Delete) {
-        let Some((path, name)) = cx.world.standing_value(e).and_then(|v| internal_artifact(v, &mut FieldPath::default())) else { continue };
+        let Some((path, name)) = cx.world.standing_value(e).and_then(|v| internal_artifact(v, &mut FieldPath::default())) else {
+            let waiting = e.entry.new_state.iter().flat_map(|s| &s.vars).find(|(p, text)| is_library(p) && cx.world.resolve(text).is_none());
+            if let Some((path, text)) = waiting {
+                let message = format!("Whether it runs a built artifact, which this CLI's `deploy --plan` would take away, waits for {}.", crate::text::visible(text));
+                out.push(Found::on(e, message).path(path.clone()).unknown());
+            }
+            continue;
+        };
         let found = Found::on(e, format!("It runs {}, and this CLI's `deploy --plan` empties artifacts/.internal without uploading it again.", quoted(&name))).path(path);
         out.push(if version.is_some() { found } else { found.unknown() });
     }
 });
+
+/// Fields below which libraries are named.
+const LIBRARIES: &[&str] = &["libraries", "dependencies", "jar_file", "java_dependencies"];
+
+fn is_library(path: &FieldPath) -> bool {
+    path.segments()
+        .iter()
+        .any(|s| matches!(s, Segment::Field(f) if LIBRARIES.contains(&&**f)))
+}
 
 /// The first text below `libraries` or `dependencies` that lies in the folder of built artifacts.
 fn internal_artifact(value: &Value, path: &mut FieldPath) -> Option<(FieldPath, String)> {

@@ -20,22 +20,27 @@ mod access;
 mod actions;
 mod catalogue;
 mod configuration;
+mod custom;
 pub mod docs;
 mod engine;
 #[cfg(test)]
 mod examples;
+pub(crate) mod facts;
 mod found;
 mod identity;
 mod integrity;
+mod policy_rules;
 mod state;
+mod waive;
 
-pub use catalogue::{RULES, find};
+pub use catalogue::{RULES, find, known};
 pub use engine::{Judged, judge};
 pub use found::Found;
 pub(crate) use state::{Fate, fate};
 
 use crate::effect::World;
 use crate::policy::Policy;
+use crate::report::Finding;
 
 /// What a rule sees.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +49,8 @@ pub struct Context<'c, 'a> {
     pub world: &'c World<'a>,
     /// The policy.
     pub policy: &'c Policy,
+    /// The time at which waivers are judged.
+    pub now: jiff::Timestamp,
 }
 
 /// A rule of the catalogue.
@@ -52,6 +59,8 @@ pub trait Rule: Sync {
     fn doc(&self) -> &'static Doc;
     /// What it finds.
     fn check(&self, cx: &Context<'_, '_>, out: &mut Vec<Found>);
+    /// What it finds in the findings of all rules, after waivers.
+    fn check_findings(&self, _: &Context<'_, '_>, _: &[Finding], _: &mut Vec<Found>) {}
 }
 
 /// What a rule is, for `rules ID`, `docs/rules.md` and the reports.
@@ -90,17 +99,22 @@ pub enum Family {
     Access,
     /// How an environment is set up.
     Configuration,
+    /// What the policy itself says and does not say.
+    Policy,
+    /// Rules of the policy's own.
+    Custom,
 }
 
 impl Family {
-    /// All families, in the order of the catalogue.
-    pub const ALL: [Family; 6] = [
+    /// The families of the catalogue, in its order.
+    pub const ALL: [Family; 7] = [
         Family::Integrity,
         Family::Actions,
         Family::State,
         Family::Identity,
         Family::Access,
         Family::Configuration,
+        Family::Policy,
     ];
 
     /// The name in reports.
@@ -113,6 +127,8 @@ impl Family {
             Family::Identity => "identity",
             Family::Access => "access",
             Family::Configuration => "configuration",
+            Family::Policy => "policy",
+            Family::Custom => "custom",
         }
     }
 
@@ -126,6 +142,8 @@ impl Family {
             Family::Identity => "Identity",
             Family::Access => "Access",
             Family::Configuration => "Configuration of an environment",
+            Family::Policy => "Policy",
+            Family::Custom => "Rules of the policy's own",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The policy as its users meet it: files in, answers or diagnostics out.
 
+mod cases;
 mod diagnostics;
 mod docs;
 mod embedded;

@@ -1,12 +1,13 @@
 //! The lists of permissions and grants entries, as they are and as the deploy sends them.
 
+use crate::bundle::{Bundle, State};
 use crate::effect::{Effect, Kind, Principal, World, looks_like_person};
 use crate::json::Value;
-use crate::plan::{Action, FieldPath, Segment};
+use crate::plan::{Action, FieldPath, ResourceKey, Segment};
 
 /// What is known of a text in an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::rules) enum Text {
+pub(crate) enum Text {
     Is(String),
     /// The reference that it waits for.
     Waits(String),
@@ -15,7 +16,7 @@ pub(in crate::rules) enum Text {
 
 /// Whom an item names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::rules) enum Who {
+pub(crate) enum Who {
     Is(Principal),
     /// A principal of this kind, where the field tells it, by a reference that is not resolved.
     Waits(Option<Kind>, String),
@@ -24,9 +25,9 @@ pub(in crate::rules) enum Who {
 
 /// One item of a permissions list (or of the access list of a secret scope).
 #[derive(Debug, Clone)]
-pub(in crate::rules) struct Permission {
-    pub(in crate::rules) who: Who,
-    pub(in crate::rules) level: Text,
+pub(crate) struct Permission {
+    pub(crate) who: Who,
+    pub(crate) level: Text,
 }
 
 /// One item of a grants list.
@@ -63,6 +64,34 @@ pub(super) fn grants_after(world: &World<'_>, e: &Effect<'_>) -> Option<After<Gr
 /// The grants as they are: in the workspace, else as the last deploy set them.
 pub(super) fn grants_now(e: &Effect<'_>) -> Vec<Grant> {
     now(e, grant)
+}
+
+/// Who has which permission on a resource, by what the deploy sends, else the workspace, the bundle JSON, the state. `None`: nothing says it.
+pub(crate) fn holders(
+    world: Option<&World<'_>>,
+    bundle: Option<&Bundle>,
+    state: Option<&State>,
+    resource: &ResourceKey,
+) -> Option<Vec<Permission>> {
+    let key = ResourceKey::parse(&format!("{}.permissions", resource.full())).ok()?;
+    let read = |list: &[Value]| list.iter().map(|i| permission(i, &|_| None)).collect();
+    if let Some(e) = world.and_then(|w| w.effect(key.full())) {
+        match world.and_then(|w| permissions_after(w, e)) {
+            Some(Ok(list)) => return Some(list),
+            Some(Err(_)) => return None,
+            None => {}
+        }
+        if let Some(list) = e.remote().and_then(Effect::list) {
+            return Some(read(list));
+        }
+    }
+    let block = bundle
+        .and_then(|b| b.resource(&key))
+        .and_then(Value::as_array);
+    let deployed = || state.and_then(|s| s.deployed(key.full()));
+    block
+        .or_else(|| Effect::list(&deployed()?.config))
+        .map(read)
 }
 
 /// Whether the resource that the list belongs to stays: what goes with its resource is told there.

@@ -38,7 +38,7 @@ rule!(
     |cx, out| {
         check(
             cx,
-            &|path| matches!(top(path).as_slice(), [first, ..] if first.eq_ignore_ascii_case("Shared")),
+            &is_shared,
             "under /Workspace/Shared, where everybody can write",
             out,
         );
@@ -73,7 +73,7 @@ rule!(
     |cx, out| {
         check(
             cx,
-            &|path| matches!(top(path).as_slice(), [first, login, ..] if first.eq_ignore_ascii_case("Users") && looks_like_person(login)),
+            &is_home,
             "in a person's home",
             out,
         );
@@ -97,6 +97,20 @@ fn top(path: &str) -> Vec<&str> {
         out.remove(0);
     }
     out
+}
+
+fn is_shared(path: &str) -> bool {
+    matches!(top(path).as_slice(), [first, ..] if first.eq_ignore_ascii_case("Shared"))
+}
+
+/// A person's home; a service principal's is named by its application id.
+fn is_home(path: &str) -> bool {
+    matches!(top(path).as_slice(), [first, login, ..] if first.eq_ignore_ascii_case("Users") && looks_like_person(login))
+}
+
+/// Whether people can write to a folder: everybody, or the one whose home it is in.
+pub(crate) fn writable_by_people(path: &str) -> bool {
+    is_shared(path) || is_home(path)
 }
 
 /// Whether a path lies in a folder or is it.
@@ -153,7 +167,7 @@ fn check(cx: &Context<'_, '_>, bad: &dyn Fn(&str) -> bool, place: &str, out: &mu
     }
     for e in staying() {
         let mut seen: BTreeSet<String> = BTreeSet::new();
-        for code in code_of(world, e) {
+        for code in code_of(world, e, bad) {
             match code {
                 (path, Code::At(text)) => {
                     if bad(&text)
@@ -182,8 +196,22 @@ enum Code {
     Waits(String),
 }
 
+/// Whether any text in a value is a bad path or a reference. Most values hold none, and then no path needs to be built.
+fn has_any(value: &Value, bad: &dyn Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(s) => (s.starts_with('/') && bad(s)) || s.contains("${"),
+        Value::Array(items) => items.iter().any(|v| has_any(v, bad)),
+        Value::Object(members) => members.iter().any(|(_, v)| has_any(v, bad)),
+        _ => false,
+    }
+}
+
 /// The absolute workspace paths from which a resource takes the code that it runs.
-fn code_of(world: &World<'_>, e: &Effect<'_>) -> Vec<(FieldPath, Code)> {
+fn code_of(
+    world: &World<'_>,
+    e: &Effect<'_>,
+    bad: &dyn Fn(&str) -> bool,
+) -> Vec<(FieldPath, Code)> {
     const KINDS: &[&str] = &["jobs", "pipelines", "apps", "clusters"];
     let Some(value) = world
         .standing_value(e)
@@ -192,12 +220,13 @@ fn code_of(world: &World<'_>, e: &Effect<'_>) -> Vec<(FieldPath, Code)> {
         return Vec::new();
     };
     let mut out = Vec::new();
-    texts(value, &mut FieldPath::default(), &mut |path, text| {
-        if !is_code(path) || e.waits_for(path).is_some() {
-            return;
-        }
-        out.extend(located(world, text).map(|code| (path.clone(), code)));
-    });
+    if has_any(value, bad) {
+        texts(value, &mut FieldPath::default(), &mut |path, text| {
+            if is_code(path) && e.waits_for(path).is_none() {
+                out.extend(located(world, text).map(|code| (path.clone(), code)));
+            }
+        });
+    }
     for (path, text) in e.entry.new_state.iter().flat_map(|s| &s.vars) {
         if is_code(path) {
             out.extend(located(world, text).map(|code| (path.clone(), code)));

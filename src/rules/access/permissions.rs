@@ -39,6 +39,16 @@ fn rank(level: &str) -> Option<usize> {
     LEVELS.iter().position(|line| line.contains(&level))
 }
 
+/// Whether a level gives what `CAN_MANAGE` gives; one of unknown rank counts as one that does.
+pub(crate) fn is_manage(level: &str) -> bool {
+    rank(level).is_none_or(|r| r >= MANAGE)
+}
+
+/// Whether a level gives at least what another gives; one of unknown rank counts as one that does.
+pub(crate) fn at_least(level: &str, other: &str) -> bool {
+    rank(level).is_none() || rank(level) >= rank(other)
+}
+
 /// Whether this is a group that everybody is in.
 fn is_everyone(p: &Principal) -> bool {
     p.kind == Kind::Group

@@ -1,6 +1,6 @@
 //! Who owns: `IS_OWNER` in permissions, and the creator of a pipeline.
 
-use crate::effect::{is_person, looks_like_person};
+use crate::effect::{is_person, looks_like_person, same_name};
 use crate::json::Value;
 use crate::plan::{Action, FieldPath, Segment, Sub};
 use crate::text::{quoted, visible};
@@ -42,7 +42,7 @@ rule!(Owner, Doc {
                 Who::Nobody => continue,
             };
             let wrong = match &cx.policy.identity.deployer {
-                Some(deployer) if deployer.value.name() != owner.name => Some(format!("Its owner is {}; the policy names {} as deployer.", owner.words(), quoted(deployer.value.name()))),
+                Some(deployer) if !same_name(deployer.value.name(), &owner.name) => Some(format!("Its owner is {}; the policy names {} as deployer.", owner.words(), quoted(deployer.value.name()))),
                 None if is_person(owner) => Some(format!("Its owner is the person {}.", quoted(&owner.name))),
                 _ => None,
             };

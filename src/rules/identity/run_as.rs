@@ -1,6 +1,6 @@
 //! What happens to `run_as`: changed, drifted, removed, other than the policy says.
 
-use crate::effect::{Effect, RunAs, World};
+use crate::effect::{Effect, RunAs, World, same_name};
 use crate::json::Value;
 use crate::plan::{Action, FieldPath};
 use crate::policy::Level;
@@ -49,7 +49,7 @@ rule!(
                         }
                         continue;
                     };
-                    if after.name != today && !puts_back(cx, e, &after.name, &today) {
+                    if !same_name(&after.name, &today) && !puts_back(cx, e, &after.name, &today) {
                         out.push(changed(cx, e, Some(&today), &after.name));
                     }
                 }
@@ -84,7 +84,7 @@ fn changed(cx: &Context<'_, '_>, e: &Effect<'_>, today: Option<&str>, after: &st
         .from_to(today, Some(after))
         .impact(consequences(e.kind()));
     let first_time = !was_set(cx.world, e);
-    if first_time || named_by_policy(cx.policy, e) == Some(after) {
+    if first_time || named_by_policy(cx.policy, e).is_some_and(|n| same_name(n, after)) {
         found.at_most(Level::Review)
     } else {
         found
@@ -102,7 +102,7 @@ fn was_set(world: &World<'_>, e: &Effect<'_>) -> bool {
 
 /// Whether the deploy only sets again what was deployed, against a change by hand: that is `run-as-drift`.
 fn puts_back(cx: &Context<'_, '_>, e: &Effect<'_>, after: &str, today: &str) -> bool {
-    matches!(last_deployed(cx, e), Last::Is(name) if name == after && name != today)
+    matches!(last_deployed(cx, e), Last::Is(name) if same_name(&name, after) && !same_name(&name, today))
 }
 
 /// Whom the last deploy set, as far as the inputs tell.
@@ -187,14 +187,14 @@ rule!(RunAsDrift, Doc {
             }
             Last::CannotTell => continue,
         };
-        if expected == today {
+        if same_name(&expected, &today) {
             continue;
         }
         let sets = match cx.world.run_as_after(e) {
             RunAs::Is(p) => Some(p.name),
             _ => None,
         };
-        let put_right = sets.as_deref().is_some_and(|s| s == expected || named_by_policy(cx.policy, e) == Some(s));
+        let put_right = sets.as_deref().is_some_and(|s| same_name(s, &expected) || named_by_policy(cx.policy, e).is_some_and(|n| same_name(n, s)));
         let what_now = if put_right {
             "This deploy sets it again."
         } else if e.action() == Action::Skip {
@@ -234,7 +234,7 @@ rule!(RunAsUnexpected, Doc {
                     "group" => crate::effect::Kind::Group,
                     _ => crate::effect::Kind::ServicePrincipal,
                 };
-                if p.name != wanted.name() || p.kind != kind {
+                if !same_name(&p.name, wanted.name()) || p.kind != kind {
                     let message = format!("It will run as {}; the policy names {} {}.", p.words(), kind.words(), quoted(wanted.name()));
                     out.push(Found::on(e, message).field(RUN_AS).from_to(Some(wanted.name()), Some(&p.name)));
                 }

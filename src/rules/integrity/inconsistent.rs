@@ -1,8 +1,10 @@
 //! `inconsistent-plan`: an entry's two accounts differ. The CLI sends `new_state`; a plan that describes less than it sends is a lie.
 
-use crate::effect::{Effect, World, differences, indexed, nodes, same};
+use crate::effect::{
+    Difference, Effect, Named, World, differences, differences_by_index, nodes, same,
+};
 use crate::json::Value;
-use crate::plan::{Action, Change, Engine, FieldPath, Segment};
+use crate::plan::{Action, Engine, FieldPath, Segment};
 use crate::secret::REDACTED;
 
 use super::super::{Context, Doc, Family, Found, Rule, fires, quiet};
@@ -117,13 +119,19 @@ fn check(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
             }
         }
     }
-    vars(e, faults);
+    let named = Named::of(e);
+    let is_named = |path: &FieldPath| {
+        named.overlaps(path)
+            || e.sent()
+                .is_some_and(|sent| named.overlaps(&e.plain(sent, path)))
+    };
+    vars(e, &is_named, faults);
     changes_against_sent(e, faults);
     if entry.action.is_update_like()
         && let Some(sent) = e.sent()
     {
         if let Some(remote) = e.remote() {
-            sent_against_remote(e, remote, sent, faults);
+            sent_against_remote(e, &named, remote, sent, faults);
         }
         if let Some(deployed) = e
             .deployed
@@ -132,7 +140,7 @@ fn check(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
         {
             for d in differences(deployed, sent) {
                 let path = e.unrooted(d.path);
-                if !is_named(e, &path) && !e.is_open(&path) {
+                if !is_named(&path) && !e.is_open(&path) {
                     faults.push((
                         path.clone(),
                         format!(
@@ -146,7 +154,11 @@ fn check(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
 }
 
 /// Point 7: what waits for a reference, waits for an entry that comes before, and in an update it is a change.
-fn vars(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
+fn vars(
+    e: &Effect<'_>,
+    is_named: &dyn Fn(&FieldPath) -> bool,
+    faults: &mut Vec<(FieldPath, String)>,
+) {
     for (path, text) in e.entry.new_state.iter().flat_map(|s| &s.vars) {
         if let Some(node) = nodes(text).find(|n| !e.entry.depends_on.iter().any(|d| *d.node == **n))
         {
@@ -158,7 +170,7 @@ fn vars(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
                 ),
             ));
         }
-        if e.entry.action.is_update_like() && !is_named(e, path) {
+        if e.entry.action.is_update_like() && !is_named(path) {
             faults.push((
                 path.clone(),
                 format!("{path} waits for a reference, and no change names it"),
@@ -169,10 +181,12 @@ fn vars(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
 
 /// Point 6: what a change calls new is what is sent.
 fn changes_against_sent(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
-    let Some(sent) = e.sent() else { return };
+    if e.sent().is_none() {
+        return;
+    }
     for (path, change) in &e.entry.changes {
         let Some(new) = &change.new else { continue };
-        if new.as_str() == Some(REDACTED) || e.is_open(path) || e.is_open(&indexed(sent, path)) {
+        if new.as_str() == Some(REDACTED) || e.is_open(path) {
             continue;
         }
         let here = e.sent_at(path);
@@ -192,6 +206,7 @@ fn changes_against_sent(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
 /// Point 5: what is sent otherwise than the workspace has it, a change names.
 fn sent_against_remote(
     e: &Effect<'_>,
+    named: &Named<'_>,
     remote: &Value,
     sent: &Value,
     faults: &mut Vec<(FieldPath, String)>,
@@ -199,54 +214,70 @@ fn sent_against_remote(
     if !e.is_resource() && Effect::list(remote).is_none() {
         return;
     }
-    for d in differences(remote, sent) {
+    let found = untold(e, named, remote, sent, differences(remote, sent));
+    // Lists in another order, or of other items, are the same plan seen by index: a lie is one in both views.
+    if !found.is_empty()
+        && !untold(e, named, remote, sent, differences_by_index(remote, sent)).is_empty()
+    {
+        faults.extend(found);
+    }
+}
+
+/// The differences that no change tells.
+fn untold(
+    e: &Effect<'_>,
+    named: &Named<'_>,
+    remote: &Value,
+    sent: &Value,
+    differences: Vec<Difference<'_>>,
+) -> Vec<(FieldPath, String)> {
+    let mut named_remote = None;
+    let mut out = Vec::new();
+    for d in differences {
         let path = e.unrooted(d.path);
         if e.is_open(&path) || e.never_returned(&path, d.from) {
             continue;
         }
-        let covering: Vec<&Change> = e
-            .entry
-            .changes
-            .iter()
-            .filter(|(p, _)| names(e, p, &path))
-            .map(|(_, c)| c)
-            .collect();
-        let fault = match d.to {
-            None => {
-                let item = matches!(path.segments().last(), Some(Segment::Item(..)));
-                let above = e
-                    .entry
-                    .changes
-                    .iter()
-                    .any(|(p, _)| p.covers(&path) || e.unrooted(p.clone()).covers(&path));
-                item && !above
-            }
-            // A list whose items have no identity: what is gone from it counts like what is new in it.
-            Some(_) => covering.is_empty() || covering.iter().all(|c| c.new.is_none()),
+        let told = match d.to {
+            Some(to) => is_told(e, named, sent, &path, to),
+            None => match path.segments().last() {
+                Some(Segment::Item(field, _)) => {
+                    let named_remote =
+                        named_remote.get_or_insert_with(|| Named::seen_in(e, Some(remote)));
+                    let item = e.plain(remote, &path);
+                    named_remote.is_covered(&path)
+                        || named_remote.is_covered(&item)
+                        || named_remote.is_exactly(&item.join(Segment::Field(field.clone())))
+                }
+                // A field that is not sent is no field that is sent otherwise; a list is one by its items.
+                _ => true,
+            },
         };
-        if fault {
-            faults.push((
-                path.clone(),
-                format!(
-                    "{} is sent otherwise than the workspace has it, and no change says so",
-                    shown(&path)
-                ),
-            ));
+        if !told {
+            let what = format!(
+                "{} is sent otherwise than the workspace has it, and no change says so",
+                shown(&path)
+            );
+            out.push((path, what));
         }
     }
+    out
 }
 
-fn is_named(e: &Effect<'_>, path: &FieldPath) -> bool {
-    e.entry.changes.iter().any(|(p, _)| names(e, p, path))
-}
-
-/// Whether the path of a change names this field: at, above or below it, by identity or by index.
-fn names(e: &Effect<'_>, change: &FieldPath, path: &FieldPath) -> bool {
-    change.overlaps(path) || {
-        let change = e.unrooted(change.clone());
-        change.overlaps(path)
-            || e.sent()
-                .is_some_and(|sent| indexed(sent, &change).overlaps(&indexed(sent, path)))
+/// Whether changes tell that this value is sent: one at or above it that has a `new`, or, of an object, one for each part.
+fn is_told(e: &Effect<'_>, named: &Named<'_>, sent: &Value, path: &FieldPath, to: &Value) -> bool {
+    let mut above = named.covering(path);
+    above.extend(named.covering(&e.plain(sent, path)));
+    if !above.is_empty() {
+        return above.iter().any(|c| c.new.is_some());
+    }
+    match to {
+        Value::Object(members) => members.iter().filter(|(_, v)| !v.is_blank()).all(|(k, v)| {
+            let part = path.join(Segment::Field(k.into()));
+            e.is_open(&part) || is_told(e, named, sent, &part, v)
+        }),
+        // What is below a list without identities of another length is no account of it.
+        _ => false,
     }
 }
 

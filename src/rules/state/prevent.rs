@@ -11,7 +11,7 @@ use super::super::{Context, Doc, Family, Found, Need, Rule, fires, quiet, unknow
 const PREVENT: &[&str] = &["lifecycle", "prevent_destroy"];
 
 /// Whether the bundle JSON guards a resource (or one configuration of it) by `prevent_destroy: true`.
-pub(in crate::rules) fn prevents_destroy(config: &Value) -> bool {
+pub(crate) fn prevents_destroy(config: &Value) -> bool {
     config.at(PREVENT).and_then(Value::as_bool) == Some(true)
 }
 

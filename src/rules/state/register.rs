@@ -8,7 +8,7 @@ use super::super::{Context, Doc, Family, Found, Rule, fires, quiet};
 
 /// What is lost when the tables of a pipeline start from nothing, by the policy's register. `None`: it says nothing about the pipeline.
 #[must_use]
-pub(in crate::rules) fn refilled(policy: &Policy, key: &str) -> Option<String> {
+pub(crate) fn refilled(policy: &Policy, key: &str) -> Option<String> {
     let entry = policy.state.get(key)?;
     let tables: Vec<String> = entry.tables.iter().map(|t| table(&t.value)).collect();
     (!tables.is_empty()).then(|| format!("By the policy's register: {}.", tables.join("; ")))

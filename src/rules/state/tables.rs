@@ -52,7 +52,8 @@ pub(crate) enum Fate {
 }
 
 impl Fate {
-    fn message(self) -> &'static str {
+    /// What becomes of them, in one sentence.
+    pub(crate) fn message(self) -> &'static str {
         match self {
             Fate::DroppedHive => {
                 "Its tables in the Hive metastore are dropped with it, whatever cascade_on_destroy says."
@@ -75,7 +76,8 @@ impl Fate {
         }
     }
 
-    fn impact(self) -> &'static str {
+    /// What that means.
+    pub(crate) fn impact(self) -> &'static str {
         match self {
             Fate::DroppedHive => {
                 "All tables of the pipeline and their data are dropped; UNDROP does not work on the Hive metastore."
@@ -100,6 +102,12 @@ impl Fate {
 #[must_use]
 pub(crate) fn fate(world: &World<'_>, e: &Effect<'_>) -> Fate {
     let now = e.remote().or_else(|| e.deployed.map(|d| &d.config));
+    fate_by(now, cascade_deployed(world, e))
+}
+
+/// The same by the pipeline as it is now and the `cascade_on_destroy` that counts: outer `None`, nothing tells; inner, it is not set.
+#[must_use]
+pub(crate) fn fate_by(now: Option<&Value>, cascade: Option<Option<bool>>) -> Fate {
     let text = |name: &str| {
         now.and_then(|v| v.get(name))
             .and_then(Value::as_str)
@@ -114,7 +122,7 @@ pub(crate) fn fate(world: &World<'_>, e: &Effect<'_>) -> Fate {
         _ if text("target").is_some() && text("schema").is_none() => return Fate::DroppedLegacy,
         _ => {}
     }
-    match cascade_deployed(world, e) {
+    match cascade {
         Some(Some(true)) => Fate::Dropped,
         Some(Some(false)) => Fate::Orphaned,
         Some(None) => Fate::ServerDecides,
@@ -123,7 +131,7 @@ pub(crate) fn fate(world: &World<'_>, e: &Effect<'_>) -> Fate {
 }
 
 /// The deployed `cascade_on_destroy`: outer `None`, nothing tells; inner `None`, it was not set.
-pub(super) fn cascade_deployed(world: &World<'_>, e: &Effect<'_>) -> Option<Option<bool>> {
+pub(crate) fn cascade_deployed(world: &World<'_>, e: &Effect<'_>) -> Option<Option<bool>> {
     if let Some(deployed) = e.deployed {
         return Some(
             deployed

@@ -1,9 +1,8 @@
 //! For a terminal or a log: one screen, the most dangerous first.
 
 mod gate;
+mod show;
 mod verify;
-
-use std::collections::HashMap;
 
 use anstyle::{AnsiColor, Effects, Style};
 
@@ -25,6 +24,12 @@ pub(super) fn render(report: &Report, options: &Options) -> String {
         Body::None => {
             head(&mut page, report);
             findings(&mut page, report, options.verbose);
+            foot(&mut page, report, options.verbose);
+        }
+        Body::Show(body) => {
+            head(&mut page, report);
+            findings(&mut page, report, options.verbose);
+            show::show(&mut page, body, options.verbose);
             foot(&mut page, report, options.verbose);
         }
         Body::Deploy(body) => {
@@ -72,6 +77,25 @@ impl Page {
         } else {
             wrap(&mut self.out, &text, self.width, first, &rest);
         }
+    }
+
+    /// One line of a diff, not wrapped: a break would look like a line of its own. Pieces that differ are underlined.
+    pub(super) fn pieces(&mut self, first: &str, style: Style, parts: &[(bool, String)]) {
+        if !self.colour {
+            self.out.push_str(first);
+            for (_, text) in parts {
+                self.out.push_str(&escape::terminal(text));
+            }
+        } else {
+            let changed = style.effects(style.get_effects() | Effects::UNDERLINE);
+            self.out.push_str(&format!("{style}{first}{style:#}"));
+            for (differs, text) in parts {
+                let style = if *differs { changed } else { style };
+                self.out
+                    .push_str(&format!("{style}{}{style:#}", escape::terminal(text)));
+            }
+        }
+        self.out.push('\n');
     }
 
     /// An empty line.
@@ -141,8 +165,7 @@ fn facts(page: &mut Page, report: &Report) {
 
 fn findings(page: &mut Page, report: &Report, verbose: bool) {
     let parts = words::parts(report);
-    // Why and what to do are said once; a later finding of the same kind names the one that says it.
-    let mut told: HashMap<(&str, &str, &str), &str> = HashMap::new();
+    let mut told = words::Told::default();
     for f in &parts.single {
         page.gap();
         finding(page, f, &mut told, verbose);
@@ -177,12 +200,7 @@ fn findings(page: &mut Page, report: &Report, verbose: bool) {
     }
 }
 
-fn finding<'r>(
-    page: &mut Page,
-    f: &'r Finding,
-    told: &mut HashMap<(&'r str, &'r str, &'r str), &'r str>,
-    verbose: bool,
-) {
+fn finding<'r>(page: &mut Page, f: &'r Finding, told: &mut words::Told<'r>, verbose: bool) {
     let mut title = format!("{}  {}", f.rule, words::subject(f));
     match f.status {
         Status::Fired => {}
@@ -201,16 +219,15 @@ fn finding<'r>(
     if let Some(waiver) = words::waiver(f) {
         page.line("  waived by: ", DIM, &waiver);
     }
-    let subject = words::subject(f);
-    match told.get(&(f.rule.as_str(), f.impact.as_str(), f.remedy.as_str())) {
-        Some(other) if !verbose && *other != subject => {
-            page.line("  why, do: ", DIM, &format!("as for {other}"));
+    match told.by(f) {
+        Some(other) if !verbose => {
+            if other != words::subject(f) {
+                page.line("  why, do: ", DIM, &format!("as for {other}"));
+            }
         }
-        Some(_) if !verbose => {}
         _ => {
             page.line("  why: ", DIM, &f.impact);
             page.line("  do:  ", DIM, &f.remedy);
-            told.insert((&f.rule, &f.impact, &f.remedy), subject);
         }
     }
     if verbose {
@@ -248,8 +265,8 @@ fn foot(page: &mut Page, report: &Report, verbose: bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use crate::render::sample;
     use unicode_width::UnicodeWidthStr as _;
 
     #[test]

@@ -1,0 +1,121 @@
+//! Reports of recorded and of altered plans, made by the library as `check` and `show` make them.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a plan that cannot be read is a failed test"
+)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use bundlegate::bundle::{Bundle, State};
+use bundlegate::effect::{Inputs, World};
+use bundlegate::json::Limits;
+use bundlegate::plan::TYPES;
+use bundlegate::policy::{Catalogue, Embedded, Policy, PolicyRef, load};
+use bundlegate::report::show::{ShowOptions, build};
+use bundlegate::report::{Body, Counts, PlanHead, PolicyHead, Report, SCHEMA, verdict};
+use bundlegate::rules::{Context, RULES, judge};
+
+/// The texts of a plan and of what is given beside it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Texts {
+    pub(crate) plan: String,
+    pub(crate) bundle: Option<String>,
+    pub(crate) state: Option<String>,
+}
+
+impl Texts {
+    /// A recorded scenario.
+    pub(crate) fn of(scenario: &str) -> Self {
+        let folder = root().join("tests/scenarios").join(scenario);
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+        Self {
+            plan: read("plan.json").unwrap(),
+            bundle: read("bundle.json"),
+            state: read("state.json"),
+        }
+    }
+
+    /// The report of `check`, or of `show` with the findings beside it.
+    pub(crate) fn report(&self, show: Option<&ShowOptions>) -> Report {
+        let limits = Limits::default();
+        let plan = bundlegate::plan::read(self.plan.as_bytes(), &limits).unwrap();
+        let bundle = self
+            .bundle
+            .as_ref()
+            .map(|t| Bundle::read(t.as_bytes(), &limits).unwrap());
+        let state = self
+            .state
+            .as_ref()
+            .map(|t| State::read(t.as_bytes(), &limits).unwrap());
+        let targets = [("--target", "prod".to_owned())];
+        let world = World::new(Inputs {
+            plan: &plan,
+            bundle: bundle.as_ref(),
+            base_bundle: None,
+            state: state.as_ref(),
+            warnings: None,
+            targets: &targets,
+        });
+        let policy = production();
+        let judged = judge(&Context {
+            world: &world,
+            policy: &policy,
+        });
+        let verdict = verdict(&judged.findings);
+        Report {
+            schema: SCHEMA,
+            command: if show.is_some() { "show" } else { "check" },
+            verdict,
+            exit_code: verdict.exit().code(),
+            plan: PlanHead {
+                path: "plan.json".to_owned(),
+                sha256: "0123456789abcdef".repeat(4),
+                intent: None,
+                plan_version: Some(2),
+                cli_version: plan.cli_version.as_deref().map(str::to_owned),
+                lineage: plan.lineage.as_deref().map(str::to_owned),
+                serial: plan.serial,
+                not_selected: plan.not_selected,
+                entries: plan.entries.len(),
+            },
+            target: world.target().map(str::to_owned),
+            policy: Some(PolicyHead {
+                source: "production".to_owned(),
+                sha256: "fedcba9876543210".repeat(4),
+            }),
+            inputs: BTreeMap::from([("plan", "0123456789abcdef".repeat(4))]),
+            not_run: judged.not_run,
+            summary: Counts::of(&plan),
+            findings: judged.findings,
+            body: show.map_or(Body::None, |o| Body::Show(Box::new(build(&world, o)))),
+        }
+    }
+}
+
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}
+
+/// The embedded policy for production. Rules that it names count as known.
+pub(crate) fn production() -> Policy {
+    let mut rules: Vec<&str> = RULES.iter().map(|r| r.doc().id).collect();
+    let text = Embedded::Production.text();
+    rules.extend(
+        text.lines()
+            .filter_map(|l| l.strip_prefix("  ")?.split_once(':'))
+            .map(|(id, _)| id),
+    );
+    let types: Vec<&str> = TYPES.iter().map(|t| t.name).collect();
+    let catalogue = Catalogue {
+        rules: &rules,
+        types: &types,
+    };
+    load(
+        &PolicyRef::Embedded(Embedded::Production),
+        &catalogue,
+        &mut |_| unreachable!("it extends nothing"),
+    )
+    .unwrap()
+}
