@@ -138,16 +138,22 @@ fn check(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
             .map(|d| &d.config)
             .filter(|c| c.as_object().is_some())
         {
-            for d in differences(deployed, sent) {
-                let path = e.unrooted(d.path);
-                if !is_named(&path) && !e.is_open(&path) {
-                    faults.push((
-                        path.clone(),
-                        format!(
-                            "{path} is sent otherwise than it was deployed, and no change names it"
-                        ),
-                    ));
-                }
+            let unnamed = |differences: Vec<Difference<'_>>| -> Vec<(FieldPath, String)> {
+                let paths = differences.into_iter().map(|d| e.unrooted(d.path));
+                paths
+                    .filter(|path| !is_named(path) && !e.is_open(path))
+                    .map(|path| {
+                        let what = format!(
+                            "{} is sent otherwise than it was deployed, and no change names it",
+                            shown(&path)
+                        );
+                        (path, what)
+                    })
+                    .collect()
+            };
+            let found = unnamed(differences(deployed, sent));
+            if !found.is_empty() && !unnamed(differences_by_index(deployed, sent)).is_empty() {
+                faults.extend(found);
             }
         }
     }
