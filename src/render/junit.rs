@@ -3,7 +3,7 @@
 use quick_junit::{NonSuccessKind, Report as Suites, TestCase, TestCaseStatus, TestSuite};
 
 use super::{Severity, escape, words};
-use crate::report::{Finding, Report, Status};
+use crate::report::{Finding, Outcome, Report, Status};
 
 #[expect(
     clippy::expect_used,
@@ -13,6 +13,28 @@ pub(super) fn render(report: &Report) -> String {
     let mut suite = TestSuite::new(format!("bundlegate {}", report.command));
     for f in &report.findings {
         suite.add_test_case(case(f));
+    }
+    // What does not match is among the findings.
+    for row in report.body.verification().iter().flat_map(|v| &v.rows) {
+        let status = match row.outcome {
+            Outcome::Mismatch | Outcome::Silent => continue,
+            Outcome::Verified => TestCaseStatus::success(),
+            Outcome::NotWitnessed => {
+                let mut status = TestCaseStatus::skipped();
+                status.set_message("not witnessed");
+                status
+            }
+        };
+        let name = format!(
+            "{}: {}, {} ({})",
+            row.resource.as_deref().unwrap_or("the deployment"),
+            row.check.words(),
+            row.expected,
+            row.witness
+        );
+        let mut case = TestCase::new(escape::xml(&name), status);
+        case.set_classname("verification");
+        suite.add_test_case(case);
     }
     for n in &report.not_run {
         let mut status = TestCaseStatus::skipped();

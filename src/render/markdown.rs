@@ -7,7 +7,7 @@ use super::escape::{self, markdown, markdown_block, markdown_code};
 use super::{changes, words};
 use crate::policy::Level;
 use crate::report::show::{FieldChange, ShowBody, ShownEntry};
-use crate::report::{Body, Finding, Report, Status};
+use crate::report::{Body, Finding, Outcome, Report, Status, Verification};
 
 /// GitHub's limit of a comment, in characters; counted in bytes here, which is never more.
 pub(super) const COMMENT_LIMIT: usize = 65_536;
@@ -23,6 +23,9 @@ pub(super) fn within(report: &Report, limit: usize) -> String {
     if let Body::Show(body) = &report.body {
         show(&mut doc, body);
     }
+    if let Some(body) = report.body.verification() {
+        verification(&mut doc, body);
+    }
     if let Some(text) = words::not_run(&report.not_run) {
         doc.may(
             "note about rules that did not run",
@@ -33,6 +36,38 @@ pub(super) fn within(report: &Report, limit: usize) -> String {
         doc.must(&format!("_{}_\n\n", markdown(&text)));
     }
     escape::log(&doc.finish())
+}
+
+/// Expectation, observation, witness of what does not match or was not seen.
+fn verification(doc: &mut Document, body: &Verification) {
+    let mut rows = body
+        .rows
+        .iter()
+        .filter(|r| r.outcome != Outcome::Verified)
+        .peekable();
+    if rows.peek().is_none() {
+        return;
+    }
+    doc.open(
+        "| | What | Expected | Observed | Witness |\n|---|---|---|---|---|\n",
+        "\n",
+    );
+    for row in rows {
+        let what = row.resource.as_deref().unwrap_or("the deployment");
+        doc.may(
+            "checks",
+            &format!(
+                "| {} | {} {} | {} | {} | {} |\n",
+                row.outcome,
+                markdown_code(what),
+                row.check.words(),
+                markdown(&row.expected),
+                markdown(row.observed.as_deref().unwrap_or("nothing")),
+                row.witness
+            ),
+        );
+    }
+    doc.close();
 }
 
 fn head(doc: &mut Document, report: &Report) {

@@ -33,6 +33,9 @@ pub(super) fn verdict_word(report: &Report) -> &'static str {
 
 /// What the verdict means.
 pub(super) fn verdict(report: &Report) -> String {
+    if let Some(verification) = report.body.verification() {
+        return format!("{} ({})", verification.words(), verification.tally_words());
+    }
     let deny = of_level(report, Level::Deny);
     let review = of_level(report, Level::Review);
     let warn = of_level(report, Level::Warn);
@@ -64,6 +67,9 @@ pub(super) fn verdict(report: &Report) -> String {
 
 /// What to do next; empty where there is nothing to do.
 pub(super) fn next(report: &Report) -> &'static str {
+    if report.body.verification().is_some() {
+        return "";
+    }
     if !is_judged(report) {
         return "";
     }

@@ -156,6 +156,16 @@ pub enum Body {
 }
 
 impl Body {
+    /// What the workspace holds, where the command asked for it.
+    #[must_use]
+    pub fn verification(&self) -> Option<&super::Verification> {
+        match self {
+            Body::Verify(verification) => Some(verification),
+            Body::Deploy(deploy) => deploy.verification.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Whether there is nothing.
     #[must_use]
     pub fn is_none(&self) -> bool {

@@ -95,6 +95,17 @@ impl Check {
     }
 }
 
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Outcome::Mismatch => "mismatch",
+            Outcome::Silent => "silent",
+            Outcome::NotWitnessed => "not witnessed",
+            Outcome::Verified => "verified",
+        })
+    }
+}
+
 /// How a check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -202,6 +213,38 @@ impl Verification {
         } else {
             super::Exit::Open
         }
+    }
+
+    /// The answer in one sentence.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self.exit() {
+            super::Exit::Open => "the workspace holds what was approved".to_owned(),
+            super::Exit::Mismatch => format!(
+                "the workspace does not hold what was approved: {} of {} checks differ",
+                self.tally.mismatch,
+                self.rows.len()
+            ),
+            _ if self.tally.verified == 0 && self.tally.silent == 0 && self.silences.is_empty() => {
+                "nothing was observed".to_owned()
+            }
+            _ => "a witness that had to speak did not".to_owned(),
+        }
+    }
+
+    /// How many checks ended how, in words.
+    #[must_use]
+    pub fn tally_words(&self) -> String {
+        let t = self.tally;
+        let witnesses: Vec<String> = self.witnesses.iter().map(ToString::to_string).collect();
+        format!(
+            "{} verified, {} mismatch, {} silent, {} not witnessed; asked: {}",
+            t.verified,
+            t.mismatch,
+            t.silent,
+            t.not_witnessed,
+            witnesses.join(", ")
+        )
     }
 
     /// What is wrong, as findings, for the formats that show findings: `verify-mismatch` and `verify-silent`.

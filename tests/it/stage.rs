@@ -33,21 +33,38 @@ pub(crate) struct Stage {
     pub(crate) fake: FakeWorkspace,
 }
 
-/// The fake CLI, built when it is not there yet: `cargo test --test it` alone builds no examples.
+/// The fake CLI. `cargo test` builds it; `cargo test --test it` alone does not, so it is built here when it is not there or is old.
 fn fake_cli() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
         let test = std::env::current_exe().unwrap();
-        let debug = test.parent().and_then(Path::parent).unwrap();
-        let status = Command::new(env!("CARGO"))
+        let program = test
+            .parent()
+            .and_then(Path::parent)
+            .unwrap()
+            .join("examples")
+            .join(format!("fake_databricks{}", std::env::consts::EXE_SUFFIX));
+        let changed = |path: &Path| fs::metadata(path).and_then(|m| m.modified()).ok();
+        let source = changed(&package.join("tests/bin/fake_databricks.rs"));
+        if changed(&program).is_some_and(|built| Some(built) >= source) {
+            return program;
+        }
+        let mut cargo = Command::new(env!("CARGO"));
+        // What the outer cargo tells of this package would have dependencies built anew.
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("CARGO_") && !matches!(&*text, "CARGO_HOME" | "CARGO_TARGET_DIR") {
+                cargo.env_remove(name);
+            }
+        }
+        let status = cargo
             .args(["build", "--quiet", "--example", "fake_databricks"])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .current_dir(package)
             .status()
             .unwrap();
         assert!(status.success());
-        debug
-            .join("examples")
-            .join(format!("fake_databricks{}", std::env::consts::EXE_SUFFIX))
+        program
     })
 }
 

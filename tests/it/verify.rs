@@ -260,8 +260,12 @@ fn an_identity_by_reference() {
             .as_object_mut()
             .unwrap()
             .remove("resources.apps.portal");
+        for entry in p["plan"].as_object_mut().unwrap().values_mut() {
+            entry.as_object_mut().unwrap().remove("depends_on");
+        }
     });
-    assert_eq!(unseen.verify(&[]).code, 6);
+    let done = unseen.verify(&[]);
+    assert_eq!(done.code, 6, "{done:?}");
 }
 
 #[test]
@@ -462,5 +466,329 @@ fn help_shows_examples_and_exit_codes() {
         "bundlegate verify gate",
     ] {
         assert!(help.stdout.contains(part), "{part}");
+    }
+}
+
+#[cfg(feature = "remote")]
+mod api {
+    use std::time::{Duration, Instant};
+
+    use serde_json::{Value, json};
+
+    use crate::fake_workspace::{FakeWorkspace, Fault, Kind, What};
+    use crate::stage::{POLICY, Stage, report, rows};
+    use crate::support;
+
+    /// A stage whose plan was deployed already.
+    fn deployed(name: &str, policy: &str) -> Stage {
+        let stage = Stage::with_policy(name, policy);
+        let bundle = stage.json("cli/bundle.json");
+        let path = format!(
+            "{}/resources.json",
+            bundle["workspace"]["state_path"].as_str().unwrap()
+        );
+        let state = std::fs::read(stage.path("cli/state-after.json")).unwrap();
+        stage.fake.deploy(
+            &stage.json("cli/plan.json"),
+            &stage.json("cli/after.json"),
+            Some((&path, &state)),
+        );
+        stage
+    }
+
+    const ARGS: &str =
+        "verify ../cli/plan.json --bundle ../cli/bundle.json -t prod -p bundlegate.yml -o json";
+
+    fn verify(stage: &Stage, more: &str) -> support::Done {
+        let mut args: Vec<&str> = ARGS.split(' ').collect();
+        args.extend(more.split(' ').filter(|w| !w.is_empty()));
+        if stage.path("cli/state.json").exists() {
+            args.extend(["--state", "../cli/state.json"]);
+        }
+        stage.run(&args)
+    }
+
+    #[test]
+    fn every_recorded_deploy_is_seen_by_the_api_alone() {
+        for (name, code) in [
+            ("no-change", 0),
+            ("job-schedule-update", 0),
+            ("first-deploy", 0),
+            ("pipeline-destroy", 0),
+            ("pipeline-recreate-storage", 0),
+            ("job-rename-key", 0),
+            ("run-as-changed", 0),
+            ("run-as-unresolved", 0),
+            ("run-as-reference-any-kind", 5),
+            ("run-as-drift-pipeline", 5),
+            ("drift-right-after-deploy", 5),
+            ("stale-first-deploy", 5),
+            ("pipeline-root-owner", 0),
+            ("schema-destroy", 0),
+            ("volume-rename", 0),
+            ("alert-and-app", 0),
+        ] {
+            let stage = deployed(name, POLICY);
+            let done = verify(&stage, "--witness api");
+            assert_eq!(done.code, code, "{name}: {done:?}");
+            assert!(stage.calls().is_empty(), "{name}: the CLI is not asked");
+        }
+    }
+
+    #[test]
+    fn both_witnesses_have_to_speak() {
+        let stage = deployed("no-change", POLICY);
+        assert_eq!(verify(&stage, "").code, 0);
+        let no_cli = verify(&stage, "--cli /no/such/cli");
+        assert_eq!(no_cli.code, 6, "{no_cli:?}");
+        assert!(no_cli.stdout.contains("found no program /no/such/cli"));
+        assert_eq!(verify(&stage, "--cli /no/such/cli --witness api").code, 0);
+        assert_eq!(
+            verify(&stage, "--cli /no/such/cli --after-plan ../cli/after.json").code,
+            0
+        );
+        // What does not match is said even where a witness is silent.
+        let drift = deployed("drift-right-after-deploy", POLICY);
+        drift
+            .fake
+            .fault(Fault::new("GET", "/api", What::Status(500)));
+        assert_eq!(verify(&drift, "--after-plan ../cli/after.json").code, 5);
+    }
+
+    #[test]
+    fn access_that_is_wrong_has_its_own_message() {
+        let stage = deployed("no-change", POLICY);
+        let run = |name: &str, value: &str| {
+            let mut args: Vec<&str> = ARGS.split(' ').collect();
+            args.extend(["--witness", "api", "--state", "../cli/state.json"]);
+            let mut program = support::program();
+            program
+                .current_dir(stage.path("repo"))
+                .envs(stage.environment())
+                .env(name, value)
+                .args(args);
+            support::finish(&mut program)
+        };
+        for (name, value, code, part) in [
+            (
+                "DATABRICKS_HOST",
+                "https://adb-1.7.azuredatabricks.net",
+                2,
+                "wrong workspace",
+            ),
+            ("DATABRICKS_HOST", "http://example.test", 2, "https"),
+            (
+                "DATABRICKS_HOST",
+                "https://adb-1.7.azuredatabricks.net/a/path",
+                2,
+                "path",
+            ),
+            ("DATABRICKS_TOKEN", "dapi-of-somebody-else", 6, "401"),
+        ] {
+            let done = run(name, value);
+            assert_eq!(done.code, code, "{value}: {done:?}");
+            let said = format!("{}{}", done.stdout, done.stderr);
+            assert!(said.to_lowercase().contains(part), "{value}: {said}");
+            assert!(!said.contains("dapi-of-somebody-else"));
+        }
+    }
+
+    #[test]
+    fn tables_of_a_deleted_pipeline_go_as_foreseen() {
+        let policy = format!(
+            "{POLICY}state: {{pipelines.orders: {{tables: [{{name: main.orders.bronze}}]}}}}\n"
+        );
+        let id = |stage: &Stage| {
+            stage.json("cli/plan.json")["plan"]["resources.pipelines.orders"]["remote_state"]["pipeline_id"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        // cascade_on_destroy: false was deployed: kept.
+        let kept = deployed("pipeline-destroy", &policy);
+        let done = verify(&kept, "--witness api");
+        assert_eq!(done.code, 5, "{done:?}");
+        assert_eq!(rows(&done, "mismatch"), ["pipelines.orders tables api"]);
+        let pipeline = id(&kept);
+        kept.fake
+            .inside()
+            .state
+            .add_table("main.orders.bronze", Some(&pipeline), "a", &[]);
+        let done = verify(&kept, "--witness api");
+        assert_eq!(done.code, 0, "{done:?}");
+        assert!(
+            done.stdout.contains("left behind: main.orders.bronze"),
+            "{}",
+            done.stdout
+        );
+        // cascade_on_destroy: true: dropped.
+        let dropped = deployed("pipeline-destroy-cascade-true", &policy);
+        assert_eq!(verify(&dropped, "--witness api").code, 0);
+        let pipeline = id(&dropped);
+        dropped
+            .fake
+            .inside()
+            .state
+            .add_table("main.orders.bronze", Some(&pipeline), "a", &[]);
+        let done = verify(&dropped, "--witness api");
+        assert_eq!(done.code, 5, "{done:?}");
+        assert_eq!(
+            rows(&done, "mismatch").len(),
+            2,
+            "by its name and by its pipeline"
+        );
+    }
+
+    #[test]
+    fn reset_guards_and_owners_of_tables() {
+        let policy = format!(
+            "{POLICY}state: {{pipelines.orders: {{tables: [{{name: main.orders.bronze, reset_allowed: false}}]}}}}\n"
+        );
+        let stage = deployed("no-change", &policy);
+        let owner = "5f0c6c1e-0000-4000-8000-0000000000aa";
+        let table = |owner: &str, properties: &[(&str, &str)]| {
+            stage
+                .fake
+                .inside()
+                .state
+                .add_table("main.orders.bronze", None, owner, properties);
+            verify(&stage, "--witness api")
+        };
+        let good = table(owner, &[("pipelines.reset.allowed", "false")]);
+        assert_eq!(good.code, 0, "{good:?}");
+        for properties in [&[][..], &[("pipelines.reset.allowed", "true")]] {
+            let done = table(owner, properties);
+            assert_eq!(
+                rows(&done, "mismatch"),
+                ["pipelines.orders reset-guard api"]
+            );
+            assert_eq!(done.code, 5);
+        }
+        let done = table(
+            "someone@example.com",
+            &[("pipelines.reset.allowed", "false")],
+        );
+        assert_eq!(
+            rows(&done, "mismatch"),
+            ["pipelines.orders table-owner api"]
+        );
+    }
+
+    #[test]
+    fn owner_and_commit() {
+        let policy = format!("{POLICY}identity: {{deployer: {{service_principal: other}}}}\n");
+        let stage = deployed("no-change", &policy);
+        let done = verify(&stage, "--witness api");
+        assert_eq!(
+            rows(&done, "mismatch"),
+            ["jobs.nightly owner api", "pipelines.orders owner api"],
+            "{done:?}"
+        );
+
+        let stage = deployed("no-change", POLICY);
+        let mut bundle = stage.json("cli/bundle.json");
+        bundle["bundle"]["git"] = json!({"commit": "aaaa"});
+        stage.write("cli/bundle.json", &bundle.to_string());
+        let path = format!(
+            "{}/metadata.json",
+            bundle["workspace"]["state_path"].as_str().unwrap()
+        );
+        for (commit, code) in [("aaaa", 0), ("bbbb", 5)] {
+            let text = json!({"version": 1, "config": {"bundle": {"git": {"commit": commit}}}})
+                .to_string();
+            stage
+                .fake
+                .inside()
+                .state
+                .write_file(&path, text.into_bytes());
+            let done = verify(&stage, "--witness api");
+            assert_eq!(done.code, code, "{done:?}");
+        }
+    }
+
+    #[test]
+    fn a_nightly_job_without_a_plan() {
+        let stage = deployed("no-change", POLICY);
+        let drift = |witness: &str| {
+            let args = format!(
+                "verify --drift --bundle ../cli/summary.json -t prod -p bundlegate.yml -o json --witness {witness}"
+            );
+            stage.run(&args.split(' ').collect::<Vec<_>>())
+        };
+        for witness in ["api", "plan", "both"] {
+            let done = drift(witness);
+            assert_eq!(done.code, 0, "{witness}: {done:?}");
+        }
+        let id =
+            stage.json("cli/plan.json")["plan"]["resources.jobs.nightly"]["remote_state"]["job_id"]
+                .to_string();
+        stage
+            .fake
+            .inside()
+            .state
+            .set_run_as(Kind::Job, &id, "someone@example.com");
+        let done = drift("api");
+        assert_eq!(done.code, 5, "{done:?}");
+        assert_eq!(rows(&done, "mismatch"), ["jobs.nightly run-as api"]);
+    }
+
+    /// A plan of many jobs, in a workspace that is slow and lets few requests through.
+    fn many(fake: &FakeWorkspace, jobs: usize) -> (Value, Value) {
+        let mut entries = serde_json::Map::new();
+        for n in 0..jobs {
+            let id = 9_000_000_000_000_000_000_i64 + i64::try_from(n).unwrap();
+            let name = format!("job{n}");
+            fake.inside().state.put(
+                Kind::Job,
+                &id.to_string(),
+                json!({"job_id": id, "run_as_user_name": "a", "creator_user_name": "b", "settings": {"name": name}}),
+            );
+            entries.insert(
+                format!("resources.jobs.{name}"),
+                json!({"action": "skip", "remote_state": {"job_id": id, "name": name, "run_as_user_name": "a"}}),
+            );
+        }
+        let plan = json!({"plan_version": 2, "cli_version": "1.13.0", "lineage": "l", "serial": 1, "plan": entries});
+        let bundle = json!({"bundle": {"target": "prod", "name": "many"}, "workspace": {"host": fake.url(), "current_user": {"userName": "b"}}});
+        (plan, bundle)
+    }
+
+    #[test]
+    fn many_reads_go_at_the_pace_of_the_limit() {
+        let stage = Stage::of("no-change");
+        let (plan, bundle) = many(&stage.fake, 240);
+        stage.write("cli/many.json", &plan.to_string());
+        stage.write("cli/many-bundle.json", &bundle.to_string());
+        {
+            let mut inside = stage.fake.inside();
+            inside.latency = Duration::from_millis(20);
+            inside.limit = Some(80);
+        }
+        let args = "verify ../cli/many.json --bundle ../cli/many-bundle.json -p bundlegate.yml --witness api -o json";
+        let mut program = support::program();
+        program
+            .current_dir(stage.path("repo"))
+            .envs(stage.environment())
+            .env("DATABRICKS_RATE_LIMIT", "80")
+            .args(args.split(' '));
+        let start = Instant::now();
+        let done = support::finish(&mut program);
+        let took = start.elapsed();
+        assert_eq!(
+            done.code,
+            0,
+            "{}",
+            &done.stdout[..done.stdout.len().min(2000)]
+        );
+        assert_eq!(
+            stage.fake.requests_to("GET", "/api/2.2/jobs/get").len(),
+            240
+        );
+        // 240 at 80 a second; a busy machine gets a second more.
+        assert!(
+            took >= Duration::from_millis(2900) && took <= Duration::from_millis(3450 + 1000),
+            "{took:?}"
+        );
+        assert_eq!(report(&done)["body"]["verify"]["tally"]["verified"], 480);
     }
 }

@@ -12,7 +12,7 @@ use super::escape::{self, html};
 use super::{changes, words};
 use crate::policy::Level;
 use crate::report::show::{DiffLine, FieldChange, LineKind, ShowBody, ShownEntry};
-use crate::report::{Body, Finding, Report, Status};
+use crate::report::{Body, Finding, Report, Status, Verification};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -23,6 +23,9 @@ pub(super) fn render(report: &Report) -> String {
     let mut doc = Document::new(LIMIT.saturating_mul(report.plan.entries.div_ceil(1_000).max(1)));
     head(&mut doc, report);
     findings(&mut doc, report);
+    if let Some(body) = report.body.verification() {
+        verification(&mut doc, body);
+    }
     if let Body::Show(body) = &report.body {
         show(&mut doc, body);
     }
@@ -176,6 +179,29 @@ fn finding<'r>(f: &'r Finding, told: &mut words::Told<'r>) -> String {
         Some(other) => writeln!(out, "<p>Why, do: as for {}</p></article>", html(other)),
     };
     out
+}
+
+/// Expectation, observation, witness: every check.
+fn verification(doc: &mut Document, body: &Verification) {
+    doc.open(
+        "<section aria-labelledby=\"vh\">\n<h2 id=\"vh\">What the workspace holds</h2>\n<table>\n<tr><th></th><th>What</th><th>Expected</th><th>Observed</th><th>Witness</th></tr>\n",
+        "</table>\n</section>\n",
+    );
+    for row in &body.rows {
+        doc.may(
+            "checks",
+            &format!(
+                "<tr><td>{}</td><td><code>{}</code> {}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                row.outcome,
+                html(row.resource.as_deref().unwrap_or("the deployment")),
+                row.check.words(),
+                html(&row.expected),
+                html(row.observed.as_deref().unwrap_or("nothing")),
+                row.witness
+            ),
+        );
+    }
+    doc.close();
 }
 
 fn show(doc: &mut Document, body: &ShowBody) {

@@ -4,7 +4,6 @@ use anstyle::{AnsiColor, Effects, Style};
 
 use super::{DIM, PLAIN, Page, gate, style_of};
 use crate::policy::Level;
-use crate::render::words;
 use crate::report::{DeployBody, Exit, Outcome, Report, Row, Verification};
 
 /// Whether it was allowed, how the CLI ended, what the workspace holds.
@@ -81,46 +80,16 @@ pub(super) fn verify(page: &mut Page, exit_code: u8, body: &Verification, verbos
 }
 
 fn head(page: &mut Page, exit_code: u8, body: &Verification) {
-    let t = body.tally;
-    let (word, style, text) = match body.exit() {
+    let (word, style) = match body.exit() {
         Exit::Open => (
             "verified: ",
             AnsiColor::Green.on_default().effects(Effects::BOLD),
-            "the workspace holds what was approved".to_owned(),
         ),
-        Exit::Mismatch => (
-            "mismatch: ",
-            style_of(Level::Deny),
-            format!(
-                "the workspace does not hold what was approved: {}",
-                words::count(t.mismatch, "check differs", "checks differ")
-            ),
-        ),
-        _ if t.verified == 0 && t.silent == 0 && body.silences.is_empty() => (
-            "not verified: ",
-            style_of(Level::Deny),
-            "nothing was observed".to_owned(),
-        ),
-        _ => (
-            "not verified: ",
-            style_of(Level::Deny),
-            "a witness that had to speak did not".to_owned(),
-        ),
+        Exit::Mismatch => ("mismatch: ", style_of(Level::Deny)),
+        _ => ("not verified: ", style_of(Level::Deny)),
     };
-    page.line(word, style, &format!("{text} (exit {exit_code})"));
-    let witnesses: Vec<String> = body.witnesses.iter().map(ToString::to_string).collect();
-    page.line(
-        "  ",
-        PLAIN,
-        &format!(
-            "{} verified, {} mismatch, {} silent, {} not witnessed; asked: {}",
-            t.verified,
-            t.mismatch,
-            t.silent,
-            t.not_witnessed,
-            witnesses.join(", ")
-        ),
-    );
+    page.line(word, style, &format!("{} (exit {exit_code})", body.words()));
+    page.line("  ", PLAIN, &body.tally_words());
 }
 
 fn full(page: &mut Page, word: &str, style: Style, row: &Row) {
@@ -185,7 +154,7 @@ mod tests {
             row(Outcome::NotWitnessed, Some("jobs.b"), Check::Gone),
         ];
         insta::assert_snapshot!(text(Vec::new(), rows, false), @r#"
-mismatch: the workspace does not hold what was approved: 1 check differs (exit 5)
+mismatch: the workspace does not hold what was approved: 1 of 3 checks differ (exit 5)
   1 verified, 1 mismatch, 0 silent, 1 not witnessed; asked: plan, api
 
 mismatch pipelines.orders: runs as
