@@ -2,9 +2,12 @@
 #![cfg(test)]
 
 mod approval_openssh;
+#[cfg(unix)]
 mod approve;
 mod architecture;
+#[cfg(unix)]
 mod audit_log;
+#[cfg(unix)]
 mod authorize;
 mod cli;
 #[cfg(feature = "remote")]
@@ -14,6 +17,7 @@ mod deploy_e2e;
 mod digest;
 mod documented;
 mod fake_workspace;
+#[cfg(unix)]
 mod gate;
 mod hostile;
 mod loader;
@@ -27,5 +31,6 @@ mod source;
 #[cfg(feature = "remote")]
 mod stage;
 mod support;
+#[cfg(unix)]
 mod tampering;
 mod verify;
