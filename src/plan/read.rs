@@ -668,7 +668,7 @@ mod tests {
         insta::assert_snapshot!(entry("{\"action\":\"Delete\"}"), @r#"1:56: expected an action (skip, resize, update, update_id, create, recreate, delete), found "Delete"; the Databricks CLI would start and fail half-way"#);
         insta::assert_snapshot!(entry("{\"action\":\"skip\",\"note\":1}"), @r#"1:63: expected only known fields in an entry, found "note""#);
         insta::assert_snapshot!(entry("{\"action\":\"skip\",\"depends_on\":[{\"node\":\"resources.jobs.a\"}]}"), @r#"1:76: expected an order without a circle in depends_on, found "resources.jobs.a"; the Databricks CLI would hang for ever"#);
-        insta::assert_snapshot!(entry("{\"action\":\"skip\",\"depends_on\":[{\"node\":\"resources.jobs.b\"}]}"), @r#"1:46: expected an entry (an object), found null; the Databricks CLI would crash"#);
+        insta::assert_snapshot!(entry("{\"action\":\"skip\",\"depends_on\":[{\"node\":\"resources.jobs.b\"}]}"), @r#"1:77: expected depends_on to name an entry of this plan, found "resources.jobs.b""#);
         insta::assert_snapshot!(entry("{\"action\":\"create\",\"new_state\":{\"value\":{\"Name\":\"x\"}}}"), @r#"1:87: expected field names of new_state in lower snake case, found "Name"; the Databricks CLI folds names and may take it for another field"#);
     }
 
