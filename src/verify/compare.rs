@@ -1,5 +1,7 @@
 //! Expectation against observation: one row for each check and each witness that can see it.
 
+use std::collections::BTreeMap;
+
 use super::expect::{Expectation, Want, Who};
 use super::observe::{Observation, Resolution, Said, Table, Thing};
 use crate::plan::ResourceKey;
@@ -22,14 +24,18 @@ enum Answer {
 /// is listed as not witnessed.
 #[must_use]
 pub fn compare(expectations: &[Expectation], observations: &[Observation]) -> Vec<Vec<Row>> {
-    let observations = &shared_references(observations);
+    let views: Vec<View<'_>> = observations
+        .iter()
+        .zip(shared_references(observations))
+        .map(|(seen, references)| View { seen, references })
+        .collect();
     expectations
         .iter()
-        .map(|expectation| rows_of(expectation, observations))
+        .map(|expectation| rows_of(expectation, &views))
         .collect()
 }
 
-fn rows_of(expectation: &Expectation, observations: &[Observation]) -> Vec<Row> {
+fn rows_of(expectation: &Expectation, observations: &[View<'_>]) -> Vec<Row> {
     let mut rows = Vec::new();
     if let Want::Only(keys) = &expectation.want {
         for seen in observations.iter().filter(|o| o.witness == Witness::Plan) {
@@ -63,33 +69,49 @@ fn rows_of(expectation: &Expectation, observations: &[Observation]) -> Vec<Row> 
     rows
 }
 
-/// The observations, each with what the others know of references that it cannot resolve itself.
-fn shared_references(observations: &[Observation]) -> Vec<Observation> {
-    let known: std::collections::BTreeMap<&String, &Resolution> = observations
+/// What the witnesses together know of references: for each witness its own word first.
+fn shared_references(observations: &[Observation]) -> Vec<BTreeMap<String, Resolution>> {
+    let known: BTreeMap<&String, &Resolution> = observations
         .iter()
         .flat_map(|o| &o.references)
         .filter(|(_, r)| **r != Resolution::Unseen)
         .collect();
-    let mut all = observations.to_vec();
-    for seen in &mut all {
-        for (text, resolution) in &known {
-            let own = seen
-                .references
-                .entry((*text).clone())
-                .or_insert(Resolution::Unseen);
-            if *own == Resolution::Unseen {
-                *own = (*resolution).clone();
-            }
-        }
+    observations
+        .iter()
+        .map(|seen| {
+            let mut all: BTreeMap<String, Resolution> = known
+                .iter()
+                .map(|(text, r)| ((*text).clone(), (*r).clone()))
+                .collect();
+            let own = seen.references.iter();
+            all.extend(
+                own.filter(|(_, r)| **r != Resolution::Unseen)
+                    .map(|(text, r)| (text.clone(), r.clone())),
+            );
+            all
+        })
+        .collect()
+}
+
+/// A witness, and what it can know of references.
+struct View<'a> {
+    seen: &'a Observation,
+    references: BTreeMap<String, Resolution>,
+}
+
+impl std::ops::Deref for View<'_> {
+    type Target = Observation;
+
+    fn deref(&self) -> &Observation {
+        self.seen
     }
-    all
 }
 
 fn row(
     expectation: &Expectation,
     outcome: Outcome,
     observed: Option<String>,
-    seen: &Observation,
+    seen: &View<'_>,
 ) -> Row {
     Row {
         outcome,
@@ -132,7 +154,7 @@ fn unplanned(keys: &std::collections::BTreeSet<String>, seen: &Observation, rows
     }
 }
 
-fn answer(expectation: &Expectation, seen: &Observation) -> Answer {
+fn answer(expectation: &Expectation, seen: &View<'_>) -> Answer {
     let thing = expectation.key.as_deref().and_then(|k| seen.things.get(k));
     match (&expectation.want, expectation.check) {
         (Want::Lineage(wanted), _) => match (&seen.lineage, wanted) {
@@ -262,7 +284,7 @@ fn same(is: &str, wanted: &str) -> Answer {
     }
 }
 
-fn matches_who(is: &str, who: &Who, thing: &Thing, seen: &Observation) -> Answer {
+fn matches_who(is: &str, who: &Who, thing: &Thing, seen: &View<'_>) -> Answer {
     match who {
         Who::Is { name, .. } => same(is, name),
         Who::Creator => match &thing.creator {
@@ -284,7 +306,7 @@ fn matches_who(is: &str, who: &Who, thing: &Thing, seen: &Observation) -> Answer
     }
 }
 
-fn has_name(thing: &Thing, name: Option<&Result<String, String>>, seen: &Observation) -> Answer {
+fn has_name(thing: &Thing, name: Option<&Result<String, String>>, seen: &View<'_>) -> Answer {
     let wanted = match name {
         None => None,
         Some(Ok(name)) => Some(name.as_str()),
@@ -353,7 +375,7 @@ fn serial_words(is: u64, wanted: u64) -> String {
 }
 
 /// The expectation in words; a reference with what the witness says it stands for.
-fn wanted(expectation: &Expectation, seen: Option<&Observation>) -> String {
+fn wanted(expectation: &Expectation, seen: Option<&View<'_>>) -> String {
     match &expectation.want {
         Want::Lineage(Some(lineage)) => lineage.clone(),
         Want::Lineage(None) => "a new one".to_owned(),
@@ -387,7 +409,7 @@ fn wanted(expectation: &Expectation, seen: Option<&Observation>) -> String {
     }
 }
 
-fn who_words(who: &Who, seen: Option<&Observation>) -> String {
+fn who_words(who: &Who, seen: Option<&View<'_>>) -> String {
     match who {
         Who::Is { name, source } => format!("{name} ({source})"),
         Who::Creator => "its creator (no run_as is set)".to_owned(),
