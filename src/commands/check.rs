@@ -13,6 +13,7 @@ use crate::host::out;
 use crate::input::{self, Loaded};
 use crate::plan::{Engine, PLAN_VERSION};
 use crate::policy::Policy;
+use crate::report::show::{ShowOptions, build};
 use crate::report::{Body, Counts, Exit, PlanHead, PolicyHead, Report, SCHEMA, Verdict, verdict};
 use crate::rules::{Context, judge};
 
@@ -55,7 +56,15 @@ pub(super) fn run(args: &CheckArgs, globals: Globals) -> Result<Exit, Failure> {
     report.exit_code = exit.code();
     args.log
         .append(log::event(&report, report.verdict.as_str(), None, []))?;
-    outputs.write(&report, globals)?;
+    let page = outputs.has_page().then(|| {
+        let targets = args.inputs.targets();
+        let world = World::new(loaded.inputs(&targets));
+        Report {
+            body: Body::Show(Box::new(build(&world, &ShowOptions::default()))),
+            ..report.clone()
+        }
+    });
+    outputs.write_with_page(&report, page.as_ref(), globals)?;
     Ok(exit)
 }
 

@@ -10,16 +10,14 @@ use crate::render::{self, Format, Options};
 use crate::report::Report;
 use crate::text::visible;
 
-/// Writes for the platform that this runs on, if it is one. `asked` are the formats that the user wants anyway: their
+/// Writes for the platform that this runs on, if it is one. `page` is the report for the summary; `asked` are the formats that the user wants anyway: their
 /// annotations are not written twice. Annotations go to standard error, so that `-o json` stays one document.
-pub(super) fn write(report: &Report, asked: &[Format]) -> Result<(), Failure> {
-    let env = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
-    let is_true = |name: &str| env(name).is_some_and(|v| v.eq_ignore_ascii_case("true"));
+pub(super) fn write(report: &Report, page: &Report, asked: &[Format]) -> Result<(), Failure> {
     if is_true("GITHUB_ACTIONS") {
         annotate(report, Format::Github, asked);
         append(
             env("GITHUB_STEP_SUMMARY").map(PathBuf::from),
-            &render::github_summary(report),
+            &render::github_summary(page),
         )?;
         append(
             env("GITHUB_OUTPUT").map(PathBuf::from),
@@ -31,12 +29,25 @@ pub(super) fn write(report: &Report, asked: &[Format]) -> Result<(), Failure> {
         if let Some(folder) = env("AGENT_TEMPDIRECTORY").map(PathBuf::from) {
             let name = format!("bundlegate-{}-{}.md", report.command, std::process::id());
             let file = std::path::absolute(folder.join(name)).map_err(|e| failed(&folder, &e))?;
-            files::write(&file, render::azure_summary(report).as_bytes())
+            files::write(&file, render::azure_summary(page).as_bytes())
                 .map_err(|e| failed(&file, &e))?;
             out::stderr(&render::azure_upload_summary(&file.to_string_lossy()));
         }
     }
     Ok(())
+}
+
+/// Whether this runs on a platform that gets something by itself.
+pub(super) fn is_there() -> bool {
+    is_true("GITHUB_ACTIONS") || is_true("TF_BUILD")
+}
+
+fn env(name: &str) -> Option<std::ffi::OsString> {
+    std::env::var_os(name).filter(|v| !v.is_empty())
+}
+
+fn is_true(name: &str) -> bool {
+    env(name).is_some_and(|v| v.eq_ignore_ascii_case("true"))
 }
 
 fn annotate(report: &Report, format: Format, asked: &[Format]) {

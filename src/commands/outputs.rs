@@ -45,14 +45,34 @@ impl Outputs {
 
     /// Writes everything. A file that cannot be written does not keep the others from being written.
     pub(super) fn write(&self, report: &Report, globals: Globals) -> Result<(), Failure> {
+        self.write_with_page(report, None, globals)
+    }
+
+    /// The same with another report for pages (HTML, Markdown, the summary of a CI run), which have room for more.
+    pub(super) fn write_with_page(
+        &self,
+        report: &Report,
+        page: Option<&Report>,
+        globals: Globals,
+    ) -> Result<(), Failure> {
+        let page = page.unwrap_or(report);
         self.write_each(globals, |format, options| {
-            render::render(format, report, options)
+            let is_page = matches!(format, Format::Html | Format::Markdown);
+            render::render(format, if is_page { page } else { report }, options)
         })?;
         if self.ci {
-            ci::write(report, &self.formats())
+            ci::write(report, page, &self.formats())
         } else {
             Ok(())
         }
+    }
+
+    /// Whether anything that is written is a page.
+    pub(super) fn has_page(&self) -> bool {
+        let formats = self.formats();
+        formats.contains(&Format::Html)
+            || formats.contains(&Format::Markdown)
+            || (self.ci && ci::is_there())
     }
 
     /// The formats that are asked for in words.

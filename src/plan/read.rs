@@ -1,4 +1,4 @@
-//! From JSON to a [`Plan`], refusing what the CLI would misread. See "How the CLI reads the file back" in `docs/plan-format.md`.
+//! From JSON to a [`Plan`], refusing what the CLI would misread. What the CLI does with such a file was reproduced with version 1.13.
 
 use crate::json::{self, Error, Limits, Object, Step, Value};
 use crate::text::{nearest, quoted};

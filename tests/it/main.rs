@@ -9,6 +9,7 @@ mod architecture;
 mod audit_log;
 #[cfg(unix)]
 mod authorize;
+mod ci_output;
 mod cli;
 #[cfg(feature = "remote")]
 mod collect;
