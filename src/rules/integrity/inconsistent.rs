@@ -304,3 +304,70 @@ fn shown(path: &FieldPath) -> String {
         crate::text::visible(&path.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::effect::Inputs;
+    use crate::json::Limits;
+
+    /// What the rule finds in a plan of one entry.
+    fn faults(key: &str, entry: &str) -> Vec<String> {
+        let text = format!(
+            r#"{{"plan_version":2,"cli_version":"1.21.0","lineage":"l","serial":1,"plan":{{"{key}":{entry}}}}}"#
+        );
+        let plan = crate::plan::read(text.as_bytes(), &Limits::default()).unwrap();
+        let world = World::new(Inputs {
+            plan: &plan,
+            bundle: None,
+            base_bundle: None,
+            state: None,
+            warnings: None,
+            targets: &[],
+        });
+        let mut out = Vec::new();
+        check(&world.effects()[0], &mut out);
+        out.into_iter().map(|(_, what)| what).collect()
+    }
+
+    #[test]
+    fn what_the_cli_writes_is_no_contradiction() {
+        let quiet = [
+            // The workspace adds a default inside an item that has no identity.
+            (
+                "resources.pipelines.p",
+                r#"{"action":"update","new_state":{"value":{"photon":true,"clusters":[{"label":"default"}]}},
+                "remote_state":{"clusters":[{"label":"default","aws_attributes":{"zone_id":"auto"}}]},
+                "changes":{"photon":{"action":"update","new":true},"clusters[0].aws_attributes":{"action":"skip","remote":{"zone_id":"auto"}}}}"#,
+            ),
+            // A task no longer depends on another one.
+            (
+                "resources.jobs.j",
+                r#"{"action":"update","new_state":{"value":{"tasks":[{"task_key":"c","depends_on":[{"task_key":"b"}]}]}},
+                "remote_state":{"tasks":[{"task_key":"c","depends_on":[{"task_key":"a"},{"task_key":"b"}]}]},
+                "changes":{"tasks[task_key='c'].depends_on[task_key='a']":{"action":"update","old":{"task_key":"a"},"remote":{"task_key":"a"}}}}"#,
+            ),
+            // The CLI names entries of a secret scope by index.
+            (
+                "resources.secret_scopes.s.permissions",
+                r#"{"action":"update","new_state":{"value":{"scope_name":"s","acls":[{"principal":"a","permission":"MANAGE"},{"principal":"dev","permission":"READ"}]}},
+                "remote_state":{"scope_name":"s","acls":[{"principal":"a","permission":"MANAGE"},{"principal":"ops","permission":"READ"}]},
+                "changes":{"acls[1].principal":{"action":"update","old":"ops","new":"dev","remote":"ops"}}}"#,
+            ),
+        ];
+        for (key, entry) in quiet {
+            assert_eq!(faults(key, entry), Vec::<String>::new(), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_hidden_item_is_one() {
+        let hidden = faults(
+            "resources.secret_scopes.s.permissions",
+            r#"{"action":"update","new_state":{"value":{"scope_name":"s","acls":[{"principal":"a","permission":"MANAGE"},{"principal":"dev","permission":"MANAGE"}]}},
+            "remote_state":{"scope_name":"s","acls":[{"principal":"a","permission":"MANAGE"},{"principal":"ops","permission":"READ"}]},
+            "changes":{"acls[1].principal":{"action":"update","old":"ops","new":"dev","remote":"ops"}}}"#,
+        );
+        assert!(!hidden.is_empty());
+    }
+}
