@@ -225,8 +225,12 @@ rule!(
     }
 );
 
-/// A policy with every rule off.
-const ALL_OFF: &str = "rules: {
+/// A policy with every rule off, after other keys of it.
+macro_rules! all_off {
+    ($before:literal) => {
+        concat!(
+            $before,
+            "rules: {
   terraform-engine: off, missing-input: off, ignored-field: off, inconsistent-plan: off, unknown-type: off,
   state-mismatch: off, empty-plan: off, partial-plan: off, first-deploy: off, lost-state: off,
   cli-version: off, artifact-wipe: off, redacted-value: off, wrong-target: off, bundle-mismatch: off,
@@ -241,23 +245,13 @@ const ALL_OFF: &str = "rules: {
   personal-root-path: off, production-mode: off, development-pipeline: off, preview-channel: off,
   git-branch: off, maintenance-window: off, unpaused-outside-production: off, unlocked: off,
   expired-waiver: off, unused-waiver: off, dead-selector: off
-}";
+}"
+        )
+    };
+}
+
+/// A policy with every rule off.
+const ALL_OFF: &str = all_off!("");
 
 /// The same, and it is meant.
-const ALL_OFF_MEANT: &str = "allow_empty: true
-rules: {
-  terraform-engine: off, missing-input: off, ignored-field: off, inconsistent-plan: off, unknown-type: off,
-  state-mismatch: off, empty-plan: off, partial-plan: off, first-deploy: off, lost-state: off,
-  cli-version: off, artifact-wipe: off, redacted-value: off, wrong-target: off, bundle-mismatch: off,
-  plaintext-secret: off, destroy: off, lost-with-parent: off, recreate: off, rename: off, protected: off,
-  renamed-key: off, missing-remote: off, blast-radius: off, starts-runs: off, remote-edit: off,
-  field-reset: off, pipeline-tables: off, cascade-unset: off, cascade-armed: off, prevent-destroy-missing: off,
-  prevent-destroy-blocks: off, purge-armed: off, dataset-move: off, full-refresh: off,
-  drop-inactive-tables: off, guard-removed: off, unregistered-state: off, run-as-change: off,
-  run-as-drift: off, run-as-unexpected: off, run-as-person: off, run-as-unset: off, run-as-removed: off,
-  run-as-builtin-group: off, run-as-group-cli: off, owner: off, creator-person: off, permission-broadened: off,
-  permission-removed: off, grant-broadened: off, grant-removed: off, shared-root-path: off,
-  personal-root-path: off, production-mode: off, development-pipeline: off, preview-channel: off,
-  git-branch: off, maintenance-window: off, unpaused-outside-production: off, unlocked: off,
-  expired-waiver: off, unused-waiver: off, dead-selector: off
-}";
+const ALL_OFF_MEANT: &str = all_off!("allow_empty: true\n");
