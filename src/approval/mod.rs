@@ -8,6 +8,7 @@
 //! - [`envelope`]: the DSSE envelope around it, and the files for `ssh-keygen -Y verify`
 //! - [`allowed_signers`], [`patterns`], [`keys`], [`revoked`]: who may sign
 //! - [`ssh`]: is this signature one of theirs, over exactly these bytes
+//! - [`platform`]: what GitHub and Azure DevOps say
 //! - [`quorum`]: do enough distinct people agree
 //! - [`refusal`]: the one shape of every "no"
 
@@ -16,6 +17,7 @@ pub mod digest_types;
 pub mod envelope;
 pub mod keys;
 pub mod patterns;
+pub mod platform;
 pub mod quorum;
 pub mod refusal;
 pub mod revoked;
