@@ -5,6 +5,7 @@
 //! refused by the first check that says no, so a refusal names the one thing that differs.
 
 mod binding;
+mod platforms;
 
 use jiff::Timestamp;
 
@@ -22,6 +23,7 @@ use crate::report::{AuthorizeBody, Exit, Verdict};
 
 pub use crate::report::{CheckResult, GateCheck as Check};
 pub use binding::BINDING_CHECKS;
+pub use platforms::{Answer, BOUND_DOMAIN, Platforms, to_look_up};
 
 /// Proof about a plan without a lineage, which the CLI compares with nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +71,8 @@ pub struct Facts {
     pub actor: Vec<Identity>,
     /// Checks that the caller made itself, against the workspace or with the CLI.
     pub witnessed: Vec<Check>,
+    /// What GitHub and Azure DevOps said, where the policy accepts approvals from there.
+    pub platforms: Platforms,
 }
 
 /// What a person adds to the facts when they decide.
@@ -345,6 +349,16 @@ fn judge_approvals(
             Err(one) => refused.push(*one),
         }
     }
+    platforms::judge(
+        facts,
+        approval,
+        terms.people,
+        &mut platforms::Found {
+            passed: &mut passed,
+            refused: &mut refused,
+            decided: &mut decided,
+        },
+    );
     let quorum = Quorum {
         required: u32::try_from(approval.required).unwrap_or(u32::MAX),
         expires_after: i64::try_from(approval.expires_after.as_secs())
@@ -406,11 +420,50 @@ fn judge_approvals(
     }
     explained |= !rejections.is_empty();
     checks.extend(rejections);
-    checks.push(quorum_check(&outcome, enough, explained));
+    checks.push(quorum_check(&outcome, enough, explained, || {
+        ways(facts, approval)
+    }));
     outcome
 }
 
-fn quorum_check(outcome: &Outcome, enough: bool, explained: bool) -> Check {
+/// How this plan can be approved, by what the policy accepts.
+fn ways(facts: &Facts, approval: &Approval) -> String {
+    let mut ways = Vec::new();
+    let accept = &approval.accept;
+    if accept.ssh.is_some() {
+        ways.push(
+            "Run `bundlegate approve` on this plan, with the same inputs and source.".to_owned(),
+        );
+    }
+    if let Some(github) = accept.github.as_ref().map(|g| &g.value) {
+        if let Some(environment) = &github.environment {
+            ways.push(format!(
+                "Have this run approved for the GitHub environment {environment}."
+            ));
+        }
+        if github.reviewers.is_some()
+            && let Ok(line) = facts.approving_line(approval.matching)
+        {
+            ways.push(format!(
+                "Have a reviewer write this line into the pull request: {line}"
+            ));
+        }
+    }
+    if let Some(azure) = accept.azure.as_ref().map(|a| &a.value) {
+        ways.push(format!(
+            "Have this stage approved for the Azure DevOps environment {}.",
+            azure.environment
+        ));
+    }
+    ways.join(" Or: ")
+}
+
+fn quorum_check(
+    outcome: &Outcome,
+    enough: bool,
+    explained: bool,
+    ways: impl FnOnce() -> String,
+) -> Check {
     let found = match outcome.persons.as_slice() {
         [] => "nobody who counts".to_owned(),
         persons => persons.join(", "),
@@ -429,12 +482,7 @@ fn quorum_check(outcome: &Outcome, enough: bool, explained: bool) -> Check {
         };
     }
     Check::refused(
-        Refusal::new(
-            "quorum",
-            expected,
-            found,
-            "Run `bundlegate approve` on this plan, with the same inputs and source.",
-        ),
+        Refusal::new("quorum", expected, found, ways()),
         Exit::Review,
     )
 }
@@ -534,5 +582,7 @@ fn judge_one(
 /// The check that a file is an approval at all.
 const UNREADABLE: &str = "approval-readable";
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;

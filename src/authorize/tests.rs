@@ -1,30 +1,8 @@
+use super::testing::{facts, refused};
 use super::*;
 use crate::approval::testing;
 use crate::approval::{AllowedSigners, RevokedKeys};
 use crate::policy::Match;
-
-fn facts() -> Facts {
-    let a = testing::approval();
-    Facts {
-        now: testing::time("2026-11-30T12:00:00Z"),
-        plan: Sha256Hex::of(b"plan"),
-        intent: a.intent,
-        inputs: a.inputs,
-        source: a.source,
-        unbound: Vec::new(),
-        policy: a.policy,
-        deployment: a.deployment,
-        cli_version: a.cli_version,
-        verdict: Verdict::Review,
-        denied: Vec::new(),
-        to_accept: a.accepted,
-        first_deploy_proof: None,
-        ci: None,
-        author: Vec::new(),
-        actor: Vec::new(),
-        witnessed: Vec::new(),
-    }
-}
 
 struct Trust {
     signers: AllowedSigners,
@@ -85,13 +63,6 @@ fn run(facts: &Facts, approval: Option<&Approval>, envelopes: &[&Envelope]) -> D
         })
         .collect();
     decide(facts, &terms, &given)
-}
-
-fn refused(decision: &Decision) -> Vec<(&'static str, u8)> {
-    decision
-        .refusals()
-        .map(|c| (c.check, c.exit_code))
-        .collect()
 }
 
 #[test]

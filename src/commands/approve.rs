@@ -33,6 +33,7 @@ Examples:
   bundlegate approve plan.json --bundle bundle.json --reason 'planned move' --ticket DATA-7
   bundlegate approve collected/ --key ~/.ssh/id_ed25519_sk --expires 4h
   bundlegate approve plan.json --bundle bundle.json --yes --digest $(sha256sum plan.json | cut -d' ' -f1)
+  bundlegate approve plan.json --bundle bundle.json --trusted-ref origin/main --comment
   bundlegate approve --list plan.json
   bundlegate approve --show approvals/0123456789ab-rm1@example.com.json
 
@@ -43,10 +44,10 @@ pub(super) struct ApproveArgs {
     #[command(flatten)]
     decide: DecideArgs,
     /// List the approvals of PLAN, and whether their signatures count
-    #[arg(long, conflicts_with_all = ["show", "yes", "digest"])]
+    #[arg(long, conflicts_with_all = ["show", "yes", "digest", "comment"])]
     list: bool,
     /// Show one approval; PLAN is then its file
-    #[arg(long, conflicts_with_all = ["yes", "digest"])]
+    #[arg(long, conflicts_with_all = ["yes", "digest", "comment"])]
     show: bool,
 }
 
@@ -95,6 +96,9 @@ struct DecideArgs {
     /// Write beside the approval what `ssh-keygen -Y verify` needs to check it
     #[arg(long)]
     export: bool,
+    /// Sign nothing: print the line that says the same in a pull request (approval.accept.github.reviewers)
+    #[arg(long, conflicts_with_all = ["reason", "ticket", "expires", "key", "principal", "yes", "digest", "export", "log"])]
+    comment: bool,
     #[command(flatten)]
     log: LogArgs,
 }
@@ -123,7 +127,9 @@ impl DecideArgs {
         let mut subject = self
             .subject
             .gather(command, &own, Strictness::Person, globals)?;
-        show(&subject, globals)?;
+        if !self.comment {
+            show(&subject, globals)?;
+        }
         if decision == Decision::Approve {
             if subject.facts.verdict == Verdict::Closed {
                 return self.denied(subject);
@@ -134,6 +140,12 @@ impl DecideArgs {
                     visible(&subject.facts.unbound.join("; "))
                 )));
             }
+        }
+        if self.comment {
+            let line = line_of(decision, &subject)?;
+            return out::stdout(&format!("{line}\n"))
+                .map(|()| Exit::Open)
+                .map_err(|e| Failure::input(format!("error: standard output: {e}")));
         }
         let (approval, signers) = way(&subject.trusted)?;
         let key = key::path(self.key.as_ref())?;
@@ -352,24 +364,52 @@ const SHOWN_DIFFERENCES: usize = 20;
 
 /// The policy's way to approve with an SSH key.
 fn way(trusted: &Trusted) -> Result<(&Approval, &Signers), Failure> {
-    let no = |found: &str| Failure {
+    let approval = accepting(
+        trusted,
+        "SSH signatures (approval.accept.ssh)",
+        |approval| approval.accept.ssh.is_some(),
+    )?;
+    let signers = trusted.signers.as_ref().ok_or_else(|| {
+        Failure::input("error: expected the policy's allowed signers, found none")
+    })?;
+    Ok((approval, signers))
+}
+
+/// The policy's `approval`, if it accepts `what`.
+fn accepting<'t>(
+    trusted: &'t Trusted,
+    what: &str,
+    accepts: impl FnOnce(&Approval) -> bool,
+) -> Result<&'t Approval, Failure> {
+    let found = match &trusted.policy.approval {
+        Some(approval) if accepts(approval) => return Ok(approval),
+        Some(_) => "which names another way",
+        None => "which names no way to approve",
+    };
+    Err(Failure {
         exit: Exit::Review,
         message: format!(
-            "error: expected a policy that accepts SSH signatures (approval.accept.ssh), found {found}\n  help: write one with `bundlegate policy init`, on the trusted ref"
+            "error: expected a policy that accepts {what}, found {}, {found}\n  help: write one with `bundlegate policy init`, on the trusted ref",
+            visible(trusted.policy.source())
         ),
-    };
-    let policy = &trusted.policy;
-    match (&policy.approval, &trusted.signers) {
-        (Some(approval), Some(signers)) => Ok((approval, signers)),
-        (None, _) => Err(no(&format!(
-            "{}, which names no way to approve",
-            visible(policy.source())
-        ))),
-        (_, None) => Err(no(&format!(
-            "{}, which names another way",
-            visible(policy.source())
-        ))),
+    })
+}
+
+/// The line that says it in a pull request.
+fn line_of(decision: Decision, subject: &Subject) -> Result<String, Failure> {
+    let approval = accepting(
+        &subject.trusted,
+        "what is said in a pull request (approval.accept.github.reviewers)",
+        |approval| {
+            let github = approval.accept.github.as_ref();
+            github.is_some_and(|g| g.reviewers.is_some())
+        },
+    )?;
+    match decision {
+        Decision::Approve => subject.facts.approving_line(approval.matching),
+        Decision::Reject => Ok(format!("bundlegate reject {}", subject.facts.plan)),
     }
+    .map_err(|e| failure(&e))
 }
 
 /// Signs, and checks right away that the signature would count.

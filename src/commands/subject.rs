@@ -11,7 +11,7 @@ use super::trust::{Signers, Strictness, TrustArgs, Trusted, failure};
 use super::{check, who};
 use crate::approval::statement::{Deployment, Inputs, Source};
 use crate::approval::{IntentDigest, Person, Sha256Hex};
-use crate::authorize::{self, Decision, Facts, Given, Terms};
+use crate::authorize::{self, Decision, Facts, Given, Platforms, Terms};
 use crate::bundle::Bundle;
 use crate::host::approval_files::{self, ApprovalFile};
 use crate::host::manifest::OwnFiles;
@@ -136,6 +136,7 @@ impl SubjectArgs {
             author: Vec::new(),
             actor: Vec::new(),
             witnessed: Vec::new(),
+            platforms: Platforms::default(),
         };
         Ok(Subject {
             people: authorize::people(&trusted.policy),

@@ -8,6 +8,7 @@ use super::diagnostic::Diagnostic;
 use super::location::At;
 use super::lock::Lock;
 use super::value::PolicyDuration;
+use crate::text::quoted;
 
 /// Who has to approve a plan, and how.
 #[derive(Debug, Clone, Serialize)]
@@ -232,6 +233,11 @@ pub(super) fn apply_approval(
     );
     if let Some(Accept { ssh, github, azure }) = new.accept {
         // Another way to approve makes it easier, so a locked policy that names one names all.
+        if let Some(github) = &github
+            && let Some(wrong) = wrong_github(&github.value)
+        {
+            lock.cx.report(Diagnostic::error(&github.at, wrong));
+        }
         let named = approval.accept.ssh.is_some()
             || approval.accept.github.is_some()
             || approval.accept.azure.is_some();
@@ -257,6 +263,39 @@ pub(super) fn apply_approval(
             &mut lock,
         );
     }
+}
+
+/// What nobody could ever satisfy.
+fn wrong_github(github: &AcceptGithub) -> Option<String> {
+    const WHAT: &str = "`approval.accept.github`";
+    let Some(reviewers) = &github.reviewers else {
+        return github.environment.is_none().then(|| {
+            format!("{WHAT} names an `environment`, `reviewers`, or both; found neither")
+        });
+    };
+    if reviewers.teams.is_empty() && reviewers.users.is_empty() {
+        return Some(format!(
+            "{WHAT}: `reviewers` names `teams` or `users`; found neither"
+        ));
+    }
+    let team = |team: &&String| match team.split_once('/') {
+        Some((organisation, slug)) => !(is_github_name(organisation) && is_github_name(slug)),
+        None => true,
+    };
+    if let Some(wrong) = reviewers.teams.iter().find(team) {
+        return Some(format!(
+            "{WHAT}: a team is written as `organisation/team`, with the team's short name as in its address; found {}",
+            quoted(wrong)
+        ));
+    }
+    let user = reviewers.users.iter().find(|user| !is_github_name(user));
+    user.map(|wrong| format!("{WHAT}: expected a login, found {}", quoted(wrong)))
+}
+
+/// Letters, digits, `-`, `_` and `.`: nothing that would be another address of the API.
+fn is_github_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !text.is_empty() && text.chars().all(plain) && text.chars().any(|c| c.is_ascii_alphanumeric())
 }
 
 fn accept<T: PartialEq>(

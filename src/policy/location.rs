@@ -67,6 +67,16 @@ pub struct Location {
 }
 
 impl Location {
+    /// A place in no file, for tests of what was read.
+    #[cfg(test)]
+    pub(crate) fn nowhere() -> Self {
+        Self::new(
+            &Arc::new(SourceFile::new(String::new(), String::new())),
+            0,
+            0,
+        )
+    }
+
     /// `start..end` are bytes of the text; both are moved inwards to the nearest character boundary.
     pub(super) fn new(source: &Arc<SourceFile>, start: usize, end: usize) -> Self {
         let start = floor(&source.text, start);

@@ -609,3 +609,45 @@ fn bombs_are_refused_at_once() {
         );
     }
 }
+
+#[test]
+fn a_way_on_github_that_nobody_can_go() {
+    let with = |github: &str| {
+        refused(&format!(
+            "version: 1\nextends: production\napproval: {{accept: {{github: {github}}}}}\n"
+        ))
+    };
+    insta::assert_snapshot!([
+        with("{}"),
+        with("{reviewers: {}}"),
+        with("{reviewers: {teams: [release-managers]}}"),
+        with("{reviewers: {teams: [acme/../x]}}"),
+        with("{reviewers: {users: [\"rm one\"]}}"),
+    ].join("\n"), @r#"
+    error: `approval.accept.github` names an `environment`, `reviewers`, or both; found neither
+     --> bundlegate.yml:3:29
+      |
+    3 | approval: {accept: {github: {}}}
+      |                             ^
+    error: `approval.accept.github`: `reviewers` names `teams` or `users`; found neither
+     --> bundlegate.yml:3:29
+      |
+    3 | approval: {accept: {github: {reviewers: {}}}}
+      |                             ^
+    error: `approval.accept.github`: a team is written as `organisation/team`, with the team's short name as in its address; found "release-managers"
+     --> bundlegate.yml:3:29
+      |
+    3 | approval: {accept: {github: {reviewers: {teams: [release-managers]}}}}
+      |                             ^
+    error: `approval.accept.github`: a team is written as `organisation/team`, with the team's short name as in its address; found "acme/../x"
+     --> bundlegate.yml:3:29
+      |
+    3 | approval: {accept: {github: {reviewers: {teams: [acme/../x]}}}}
+      |                             ^
+    error: `approval.accept.github`: expected a login, found "rm one"
+     --> bundlegate.yml:3:29
+      |
+    3 | approval: {accept: {github: {reviewers: {users: ["rm one"]}}}}
+      |                             ^
+    "#);
+}
