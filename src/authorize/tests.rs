@@ -298,3 +298,30 @@ fn the_first_exit_code_of_the_order_wins() {
     assert_eq!(exit(&all[..1]), Exit::Review);
     assert_eq!(exit(&[]), Exit::Open);
 }
+
+#[test]
+fn a_clock_that_is_wrong_opens_nothing() {
+    let good = signed(1, |_| ());
+    let by_the_clock = |now: &str| Facts {
+        now: testing::time(now),
+        ..facts()
+    };
+    for (now, check) in [
+        ("1970-01-01T00:00:00Z", "from-the-future"),
+        ("2026-11-30T09:57:59Z", "from-the-future"),
+        ("2026-12-01T10:00:00Z", "expired"),
+        ("9999-12-30T22:00:00Z", "expired"),
+    ] {
+        let decision = run(&by_the_clock(now), Some(&terms_of(1)), &[&good]);
+        assert_eq!(refused(&decision), [(check, 4)], "{now}");
+    }
+    // An approval made by a clock at 1970 has ended long ago.
+    let of_1970 = signed(1, |a| {
+        a.time = testing::time("1970-01-01T00:00:00Z");
+        a.expires = testing::time("1970-01-02T00:00:00Z");
+    });
+    assert_eq!(
+        refused(&run(&facts(), Some(&terms_of(1)), &[&of_1970])),
+        [("expired", 4)]
+    );
+}
