@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    Failure, approve, authorize, check, digest, exposure, log, policy_cmd, rules, show, verify,
+    Failure, approve, authorize, check, digest, exposure, log, pages, policy_cmd, rules, show,
+    verify,
 };
 #[cfg(feature = "remote")]
 use super::{collect, deploy};
@@ -73,6 +74,10 @@ enum Command {
     Rules(rules::RulesArgs),
     /// Write a policy, check it, look at it, try it
     Policy(Box<policy_cmd::PolicyCommand>),
+    /// Print the completions for a shell
+    Completions(pages::CompletionsArgs),
+    /// Print the manual page
+    Man(pages::ManArgs),
 }
 
 /// When to use colour.
@@ -210,6 +215,8 @@ impl Cli {
             Command::Verify(args) => verify::run(args, globals),
             Command::Rules(args) => rules::run(args, globals),
             Command::Policy(args) => policy_cmd::run(args, globals),
+            Command::Completions(args) => pages::completions(args),
+            Command::Man(args) => pages::man(args),
         }
     }
 }

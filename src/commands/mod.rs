@@ -18,6 +18,7 @@ mod exposure;
 mod key;
 mod log;
 mod outputs;
+mod pages;
 mod policy;
 mod policy_cmd;
 #[cfg(feature = "remote")]

@@ -262,3 +262,39 @@ fn refused_usage(done: &Done) {
     assert_eq!((done.code, done.stdout.as_str()), (2, ""));
     assert!(!done.stderr.is_empty());
 }
+
+#[test]
+fn completions_and_manual_name_every_command() {
+    let help = run(&["--help"]).stdout;
+    let commands: Vec<&str> = help
+        .lines()
+        .skip_while(|line| !line.starts_with("Commands:"))
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|word| !word.is_empty())
+        .collect();
+    assert!(commands.contains(&"check") && commands.len() > 10);
+    let mut pages = vec![run(&["man"])];
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        pages.push(run(&["completions", shell]));
+    }
+    for page in pages {
+        assert_eq!((page.code, page.stderr.as_str()), (0, ""));
+        for command in &commands {
+            assert!(page.stdout.contains(command), "{command}: {}", page.stdout);
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let there = folder.path().to_string_lossy().into_owned();
+    assert_eq!(run(&["man", "--out", &there]).code, 0);
+    for command in &commands {
+        let page = folder.path().join(format!("bundlegate-{command}.1"));
+        assert!(page.is_file(), "{command}");
+    }
+    refused(
+        &run(&["man", "--out", "/nowhere"]),
+        "--out: expected a folder",
+    );
+    refused(&run(&["completions", "cmd"]), "possible values");
+}
