@@ -9,7 +9,7 @@ use jiff::Timestamp;
 pub struct GithubAccount {
     /// The login, which can change hands.
     pub login: String,
-    /// The numeric id, which cannot.
+    /// The numeric id, which cannot. 0 where GitHub gives none, which happens only to what is no person.
     pub id: u64,
     /// GitHub calls it a `User`: no bot, no app, no placeholder of an import.
     pub human: bool,
@@ -20,7 +20,8 @@ pub struct GithubAccount {
 pub struct GithubAnswers {
     /// The run that this is; none: not asked, since this is no GitHub run.
     pub run: Option<GithubRun>,
-    /// The pull requests that the commit belongs to, drafts and closed ones included.
+    /// The pull requests that the commit belongs to: the merged one that brought it to the default branch; for a commit that is not on it
+    /// also open ones, drafts included. (GitHub GraphQL, `Commit.associatedPullRequests`: closed without a merge is not among them.)
     pub pulls: Vec<PullRequest>,
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
-use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Method, StatusCode};
 use secrecy::ExposeSecret;
 use serde::de::DeserializeOwned;
@@ -22,7 +22,7 @@ use tokio::time::Instant;
 pub use ask::Ask;
 use ask::{Sign, not_json};
 pub(crate) use error::quote;
-pub use error::{Failure, HttpError, Said};
+pub use error::{Advice, Failure, HttpError, Said, WORKSPACE};
 use pace::Pace;
 
 /// Environment variable that names a PEM file with further certificate authorities, added to the system's.
@@ -157,7 +157,24 @@ impl Http {
     /// # Errors
     /// Any [`Failure`]; a web page in place of the data is [`Failure::NotJson`].
     pub async fn bytes(&self, ask: &Ask) -> Result<Vec<u8>, HttpError> {
-        let answer = self.answered(ask).await?;
+        self.bytes_by(ask, || self.send(ask), |_| None).await
+    }
+
+    /// The same for a request that a library sends. `ask` describes it, `send` sends it once, and `told` finds a failure that the service
+    /// tells with a 200.
+    ///
+    /// # Errors
+    /// Any [`Failure`].
+    pub(crate) async fn bytes_by<F>(
+        &self,
+        ask: &Ask,
+        send: impl Fn() -> F,
+        told: impl Fn(&[u8]) -> Option<Failure>,
+    ) -> Result<Vec<u8>, HttpError>
+    where
+        F: Future<Output = Result<reqwest::Response, Failure>>,
+    {
+        let answer = self.answered(ask, send, told).await?;
         if answer.content_type.starts_with("text/html") {
             return Err(ask.failed(not_json(answer.status, &answer.body, ask)));
         }
@@ -173,14 +190,22 @@ impl Http {
     }
 
     /// The successful answer, after as many attempts as allowed.
-    async fn answered(&self, ask: &Ask) -> Result<Answer, HttpError> {
+    async fn answered<F>(
+        &self,
+        ask: &Ask,
+        send: impl Fn() -> F,
+        told: impl Fn(&[u8]) -> Option<Failure>,
+    ) -> Result<Answer, HttpError>
+    where
+        F: Future<Output = Result<reqwest::Response, Failure>>,
+    {
         let started = Instant::now();
         let pauses = ExponentialBuilder::new()
             .with_jitter()
             .with_min_delay(self.options.first_pause)
             .with_max_delay(LONGEST_PAUSE)
             .without_max_times();
-        let last = (|| self.attempt(ask))
+        let last = (|| self.attempt(ask, &send, &told))
             .retry(pauses)
             .when(|(failure, _)| ask.repeatable && failure.is_transient())
             .adjust(|(failure, retry_after), pause| {
@@ -200,7 +225,8 @@ impl Http {
             .await;
         last.map_err(|(failure, _)| {
             ask.failed(match failure {
-                Failure::RateLimited { said, .. } => Failure::RateLimited {
+                Failure::RateLimited { status, said, .. } => Failure::RateLimited {
+                    status,
                     tried: started.elapsed(),
                     said,
                 },
@@ -210,17 +236,37 @@ impl Http {
     }
 
     /// One attempt: the successful answer, or the failure and what the service said about when to come again.
-    async fn attempt(&self, ask: &Ask) -> Result<Answer, (Failure, Option<Duration>)> {
+    async fn attempt<F>(
+        &self,
+        ask: &Ask,
+        send: &impl Fn() -> F,
+        told: &impl Fn(&[u8]) -> Option<Failure>,
+    ) -> Result<Answer, (Failure, Option<Duration>)>
+    where
+        F: Future<Output = Result<reqwest::Response, Failure>>,
+    {
         self.pace.turn().await;
-        let answer = self.send(ask).await.map_err(|failure| (failure, None))?;
-        if answer.status.is_success() {
-            return Ok(answer);
-        }
+        let response = send().await.map_err(|failure| (failure, None))?;
+        let answer = Answer::read(response, ask.limit)
+            .await
+            .map_err(|failure| (failure, None))?;
         let retry_after = answer.retry_after;
-        Err((refusal(answer, ask), retry_after))
+        let failure = if !answer.status.is_success() {
+            refusal(answer, ask)
+        } else if let Some(failure) = told(&answer.body) {
+            failure
+        } else {
+            return Ok(answer);
+        };
+        let least = match &failure {
+            // GitHub, "Rate limits for the REST API": without a header, wait at least a minute.
+            Failure::RateLimited { status, .. } if status.as_u16() != 429 => Some(LONGEST_PAUSE),
+            _ => None,
+        };
+        Err((failure, retry_after.or(least)))
     }
 
-    async fn send(&self, ask: &Ask) -> Result<Answer, Failure> {
+    async fn send(&self, ask: &Ask) -> Result<reqwest::Response, Failure> {
         let mut request = self.client.request(ask.method.clone(), ask.url.clone());
         request = match &ask.sign {
             Sign::None => request,
@@ -241,27 +287,27 @@ impl Http {
         if ask.method == Method::POST && ask.form.is_empty() && ask.secret_form.is_empty() {
             request = request.header(CONTENT_LENGTH, 0).body(Vec::new());
         }
-        let mut response = request.send().await.map_err(|cause| failure_of(&cause))?;
-        let header = |name| {
-            response
-                .headers()
-                .get(name)
-                .and_then(|value| value.to_str().ok())
-        };
+        request.send().await.map_err(|cause| failure_of(&cause))
+    }
+}
+
+impl Answer {
+    /// Reads an answer to its end, or to the limit.
+    async fn read(mut response: reqwest::Response, limit: usize) -> Result<Answer, Failure> {
+        let headers = response.headers();
         let mut answer = Answer {
             status: response.status(),
-            content_type: header(CONTENT_TYPE)
+            content_type: text(headers, CONTENT_TYPE.as_str())
                 .unwrap_or_default()
                 .to_ascii_lowercase(),
-            location: header(LOCATION).map(str::to_owned),
-            retry_after: header(RETRY_AFTER)
-                .and_then(|text| pause_of(text, jiff::Timestamp::now())),
+            location: text(headers, LOCATION.as_str()).map(str::to_owned),
+            retry_after: wanted_pause(headers, jiff::Timestamp::now()),
             body: Vec::new(),
         };
         loop {
             match response.chunk().await {
-                Ok(Some(chunk)) if answer.body.len() + chunk.len() > ask.limit => {
-                    return Err(Failure::TooLarge(ask.limit));
+                Ok(Some(chunk)) if answer.body.len() + chunk.len() > limit => {
+                    return Err(Failure::TooLarge(limit));
                 }
                 Ok(Some(chunk)) => answer.body.extend_from_slice(&chunk),
                 Ok(None) => return Ok(answer),
@@ -273,7 +319,7 @@ impl Http {
 }
 
 /// What a request without an answer died of.
-fn failure_of(cause: &reqwest::Error) -> Failure {
+pub(crate) fn failure_of(cause: &reqwest::Error) -> Failure {
     if cause.is_timeout() {
         Failure::TimedOut
     } else if cause.is_builder() {
@@ -293,6 +339,7 @@ fn refusal(answer: Answer, ask: &Ask) -> Failure {
     match (status.as_u16(), said) {
         (401, said) => Failure::Unauthorized(status, said.unwrap_or_default()),
         (429, said) => Failure::RateLimited {
+            status,
             tried: Duration::ZERO,
             said: said.unwrap_or_default(),
         },
@@ -306,11 +353,36 @@ fn refusal(answer: Answer, ask: &Ask) -> Failure {
             Failure::Redirected(status, to)
         }
         (_, None) => not_json(status, &answer.body, ask),
+        (403, Some(said)) if answer.retry_after.is_some() || said.limits_the_rate() => {
+            Failure::RateLimited {
+                status,
+                tried: Duration::ZERO,
+                said,
+            }
+        }
         (403, Some(said)) if said.rejects_the_token() => Failure::Unauthorized(status, said),
         (403, Some(said)) => Failure::Forbidden(said),
         (404, Some(said)) => Failure::NotFound(said),
         (_, Some(said)) => Failure::Refused(status, said),
     }
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// How long the service wants one to wait: `Retry-After`, or on GitHub the time when a spent allowance is renewed
+/// (`x-ratelimit-remaining`, `x-ratelimit-reset` in seconds since 1970; "Rate limits for the REST API").
+fn wanted_pause(headers: &HeaderMap, now: jiff::Timestamp) -> Option<Duration> {
+    if let Some(wanted) = text(headers, RETRY_AFTER.as_str()) {
+        return pause_of(wanted, now);
+    }
+    if text(headers, "x-ratelimit-remaining")? != "0" {
+        return None;
+    }
+    let renewed: i64 = text(headers, "x-ratelimit-reset")?.parse().ok()?;
+    let wait = renewed.checked_sub(now.as_second())?;
+    Some(Duration::from_secs(wait.try_into().unwrap_or(0)))
 }
 
 /// `Retry-After`: seconds or an HTTP date (RFC 9110, 10.2.3). A date that is past means now.
@@ -332,7 +404,7 @@ fn pause_of(text: &str, now: jiff::Timestamp) -> Option<Duration> {
 }
 
 /// The innermost cause: "invalid peer certificate: UnknownIssuer" says more than "error sending request".
-fn root_cause(error: &dyn std::error::Error) -> String {
+pub(crate) fn root_cause(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;

@@ -5,11 +5,12 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use url::Url;
 
-use super::environment::Environment;
 use super::error::{AccessError, NoSignIn};
-use super::host::{Host, may_carry_a_secret};
+use super::host::Host;
 use super::settings::Settings;
 use super::token::{AzureProof, IdToken, Printed, Source, Token};
+use crate::remote::address::may_carry_a_secret;
+use crate::remote::environment::Environment;
 use crate::remote::http::Http;
 
 /// A way to sign in, by the name that `DATABRICKS_AUTH_TYPE` uses.

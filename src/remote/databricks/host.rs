@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use url::Url;
 
+use crate::remote::address::is_loopback;
+
 /// A workspace's address: `https://NAME`, or `http://` on loopback. Nothing follows the name but a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host(Arc<Url>);
@@ -141,21 +143,6 @@ impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.origin().ascii_serialization())
     }
-}
-
-/// Whether an address stays on this machine.
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
-}
-
-/// An address that a secret may be sent to: https, or this machine.
-pub(super) fn may_carry_a_secret(url: &Url) -> bool {
-    url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url))
 }
 
 #[cfg(test)]

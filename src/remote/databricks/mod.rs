@@ -3,7 +3,6 @@
 //! Nothing here writes to a workspace.
 
 mod auth;
-mod environment;
 mod error;
 mod exists;
 mod host;
@@ -18,12 +17,12 @@ use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
 
-pub use environment::{Environment, PROGRAM_WITHIN};
 pub use error::{AccessError, NoSignIn};
 pub use host::{Host, HostError};
 pub use settings::Wanted;
 pub use types::*;
 
+pub use crate::remote::environment::{Environment, PROGRAM_WITHIN};
 use crate::remote::http::{Ask, CA_BUNDLE, Failure, Http, HttpError, HttpOptions};
 
 /// A workspace that one is signed in to. Clones share the sign-in, the connections and the pace.

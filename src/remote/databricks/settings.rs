@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::AccessError;
-use super::environment::Environment;
 use super::host::{AZURE_LOGIN, Cloud, Host};
 use super::profile;
+use crate::remote::environment::Environment;
 
 /// One setting: its name in a profile, its environment variable, and the family of sign-ins that it belongs to.
 struct Attribute {

@@ -7,8 +7,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
-use super::environment::{Environment, ProgramError};
-use super::host::{Host, may_carry_a_secret};
+use super::host::Host;
+use crate::remote::address::may_carry_a_secret;
+use crate::remote::environment::{Environment, ProgramError};
 use crate::remote::http::{Ask, Failure, Http, HttpError};
 
 /// Azure Databricks as Microsoft Entra ID knows it (Microsoft Learn, "Get Microsoft Entra ID tokens for service principals").

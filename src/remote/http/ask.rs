@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use url::Url;
 
 use super::LONGEST_BODY;
-use super::error::{Failure, HttpError, quote};
+use super::error::{Advice, Failure, HttpError, WORKSPACE, quote};
 
 /// How much of an unexpected answer is repeated, in bytes.
 const PEEK: usize = 40;
@@ -23,6 +23,7 @@ pub struct Ask {
     pub(super) secret_form: Vec<(&'static str, SecretString)>,
     pub(super) repeatable: bool,
     pub(super) limit: usize,
+    pub(super) advice: &'static Advice,
 }
 
 #[derive(Debug, Clone)]
@@ -45,6 +46,7 @@ impl Ask {
             secret_form: Vec::new(),
             repeatable: true,
             limit: LONGEST_BODY,
+            advice: &WORKSPACE,
         }
     }
 
@@ -105,6 +107,21 @@ impl Ask {
         Ask { limit, ..self }
     }
 
+    /// What a person is told to do after a refusal, where that is not about a workspace.
+    pub fn advised(self, advice: &'static Advice) -> Ask {
+        Ask { advice, ..self }
+    }
+
+    /// Where it goes.
+    pub(crate) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Text of the service, neutralised, without the secrets of this request.
+    pub(crate) fn quoted(&self, text: &str) -> String {
+        quote(text, &self.secrets())
+    }
+
     /// Every secret that this request carries: none of them may come back in a message.
     pub(super) fn secrets(&self) -> Vec<&str> {
         let signed = match &self.sign {
@@ -134,16 +151,21 @@ impl Ask {
         ) {
             return Err(self.failed(not_json(StatusCode::OK, body, self)));
         }
-        serde_json::from_slice(body).map_err(|cause| {
-            self.failed(Failure::Malformed(quote(
-                &cause.to_string(),
-                &self.secrets(),
-            )))
-        })
+        serde_json::from_slice(body).map_err(|cause| self.malformed(&cause.to_string()))
+    }
+
+    /// The answer is JSON and not what was promised.
+    pub(crate) fn malformed(&self, why: &str) -> HttpError {
+        self.failed(Failure::Malformed(self.quoted(why)))
+    }
+
+    /// The answer is about something else than what was asked for.
+    pub(crate) fn mismatch(&self, why: &str) -> HttpError {
+        self.failed(Failure::Mismatch(self.quoted(why)))
     }
 
     pub(crate) fn failed(&self, failure: Failure) -> HttpError {
-        HttpError::new(self.what.clone(), self.asked(), failure)
+        HttpError::new(self.what.clone(), self.asked(), failure).advised(self.advice)
     }
 }
 

@@ -15,8 +15,42 @@ pub struct HttpError {
     what: String,
     /// Method and address, without the query.
     asked: String,
-    failure: Failure,
+    failure: Box<Failure>,
+    advice: &'static Advice,
 }
+
+/// What to do after a refusal: the end of a message, which depends on the service and on what was asked for.
+#[derive(Debug)]
+pub struct Advice {
+    /// After a 401.
+    pub unauthorized: &'static str,
+    /// After a 403.
+    pub forbidden: &'static str,
+    /// After a 404.
+    pub not_found: &'static str,
+    /// After too many requests.
+    pub rate_limited: &'static str,
+    /// After another refusal.
+    pub refused: &'static str,
+    /// After a redirect.
+    pub redirected: &'static str,
+    /// After a web page or other text.
+    pub not_json: &'static str,
+    /// After JSON of another form.
+    pub malformed: &'static str,
+}
+
+/// The advice about a Databricks workspace.
+pub static WORKSPACE: Advice = Advice {
+    unauthorized: "the credentials are wrong, expired or of another workspace: sign in again",
+    forbidden: "give the identity that signs in the right to read it",
+    not_found: "check that the host is the right workspace and that the id is of it",
+    rate_limited: "ask for less with DATABRICKS_RATE_LIMIT (requests a second) or try later",
+    refused: "check that host and id are the right ones",
+    redirected: "the host is not a workspace, or a login page stands before it: check the host",
+    not_json: "a proxy or a login page answered in its place: check the host and HTTPS_PROXY / NO_PROXY",
+    malformed: "this version may be too old for the workspace",
+};
 
 /// Why there is no usable answer. Texts from the server are neutralised and hold no token that was sent.
 #[derive(Debug)]
@@ -37,8 +71,10 @@ pub enum Failure {
     Forbidden(Said),
     /// 404, or an answer that is known to mean the same. See [`Said::proves_absence`].
     NotFound(Said),
-    /// 429 until patience ended.
+    /// 429, or what means the same, until patience ended.
     RateLimited {
+        /// The last answer.
+        status: StatusCode,
         /// How long it was tried.
         tried: Duration,
         /// What the service said.
@@ -54,8 +90,12 @@ pub enum Failure {
     NotJson(StatusCode, String),
     /// The body is longer than the limit in bytes.
     TooLarge(usize),
+    /// A list with more entries than are read, and what they are. Never cut: what matters could be in the rest.
+    TooMany(usize, &'static str),
     /// JSON, but not of the expected form.
     Malformed(String),
+    /// JSON of the expected form about something else: what, and what to check.
+    Mismatch(String),
 }
 
 /// What a service said about an error: its code and its message.
@@ -77,8 +117,13 @@ impl HttpError {
         HttpError {
             what: quote(&what.into(), &[]),
             asked: asked.into(),
-            failure,
+            failure: Box::new(failure),
+            advice: &WORKSPACE,
         }
+    }
+
+    pub(crate) fn advised(self, advice: &'static Advice) -> HttpError {
+        HttpError { advice, ..self }
     }
 
     /// Why there is no usable answer.
@@ -125,6 +170,13 @@ impl Said {
             .is_some_and(|message| message.starts_with("Invalid access token"))
     }
 
+    /// Whether a 403 is about too many requests. GitHub answers so ("API rate limit exceeded", "secondary rate limit").
+    pub(super) fn limits_the_rate(&self) -> bool {
+        self.message
+            .as_deref()
+            .is_some_and(|message| message.contains("rate limit"))
+    }
+
     /// Whether the service itself said that the thing does not exist.
     ///
     /// A bare 404, or one for the route (`ENDPOINT_NOT_FOUND`), proves nothing: a wrong host and a proxy answer so too.
@@ -160,11 +212,12 @@ impl fmt::Display for HttpError {
             what,
             asked,
             failure,
+            advice,
         } = self;
         if !what.is_empty() {
             write!(f, "cannot read {what}: ")?;
         }
-        match failure {
+        match &**failure {
             Failure::Setup(why) => write!(f, "{why}"),
             Failure::Unreachable(why) => {
                 write!(f, "{asked} could not be reached: {why}; ")?;
@@ -188,29 +241,30 @@ impl fmt::Display for HttpError {
             ),
             Failure::Unauthorized(status, said) => write!(
                 f,
-                "{asked} answered {}{said}; the credentials are wrong, expired or of another workspace: sign in again",
-                status.as_u16()
+                "{asked} answered {}{said}; {}",
+                status.as_u16(),
+                advice.unauthorized
             ),
             Failure::NoToken(why) => write!(
                 f,
                 "{asked} needs a new token, and there is none: {why}; sign in again"
             ),
             Failure::Forbidden(said) => {
-                write!(
-                    f,
-                    "{asked} answered 403{said}; give the identity that signs in the right to read it"
-                )
+                write!(f, "{asked} answered 403{said}; {}", advice.forbidden)
             }
             Failure::NotFound(said) => {
-                write!(
-                    f,
-                    "{asked} answered 404{said}; check that the host is the right workspace and that the id is of it"
-                )
+                write!(f, "{asked} answered 404{said}; {}", advice.not_found)
             }
-            Failure::RateLimited { tried, said } => write!(
+            Failure::RateLimited {
+                status,
+                tried,
+                said,
+            } => write!(
                 f,
-                "{asked} still answered 429 after {} s{said}; ask for less with DATABRICKS_RATE_LIMIT (requests a second) or try later",
-                tried.as_secs()
+                "{asked} still answered {} after {} s{said}; {}",
+                status.as_u16(),
+                tried.as_secs(),
+                advice.rate_limited
             ),
             Failure::Server(status, said) => {
                 write!(
@@ -222,8 +276,9 @@ impl fmt::Display for HttpError {
             Failure::Refused(status, said) => {
                 write!(
                     f,
-                    "{asked} answered {}{said}; check that host and id are the right ones",
-                    status.as_u16()
+                    "{asked} answered {}{said}; {}",
+                    status.as_u16(),
+                    advice.refused
                 )
             }
             Failure::Redirected(status, to) => {
@@ -233,10 +288,7 @@ impl fmt::Display for HttpError {
                     status.as_u16(),
                     to.as_deref().unwrap_or("nowhere")
                 )?;
-                write!(
-                    f,
-                    "the host is not a workspace, or a login page stands before it: check the host"
-                )
+                write!(f, "{}", advice.redirected)
             }
             Failure::NotJson(status, start) if start.is_empty() => write!(
                 f,
@@ -245,18 +297,27 @@ impl fmt::Display for HttpError {
             ),
             Failure::NotJson(status, start) => write!(
                 f,
-                "{asked} answered {} with something that is not JSON (it starts with `{start}`); a proxy or a login page answered in its place: check the host and HTTPS_PROXY / NO_PROXY",
-                status.as_u16()
+                "{asked} answered {} with something that is not JSON (it starts with `{start}`); {}",
+                status.as_u16(),
+                advice.not_json
             ),
             Failure::TooLarge(limit) => write!(
                 f,
                 "the answer of {asked} is longer than {limit} bytes, the most that is read"
             ),
+            Failure::TooMany(limit, what) => write!(
+                f,
+                "the answer of {asked} has more than {limit} {what}, the most that is read"
+            ),
             Failure::Malformed(why) => {
                 write!(
                     f,
-                    "the answer of {asked} is not what the API promises: {why}; this version may be too old for the workspace"
+                    "the answer of {asked} is not what the API promises: {why}; {}",
+                    advice.malformed
                 )
+            }
+            Failure::Mismatch(why) => {
+                write!(f, "the answer of {asked} is about something else: {why}")
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The machine as the sign-in sees it: variables, files and programs. Given as a value, so that tests and dry runs are closed worlds.
+//! The machine as a sign-in sees it: variables, files and programs. Given as a value, so that tests and dry runs are closed worlds.
 
 use std::collections::BTreeMap;
 use std::fmt;
