@@ -420,14 +420,12 @@ fn judge_approvals(
     }
     explained |= !rejections.is_empty();
     checks.extend(rejections);
-    checks.push(quorum_check(&outcome, enough, explained, || {
-        ways(facts, approval)
-    }));
+    checks.push(quorum_check(&outcome, enough, explained, || ways(approval)));
     outcome
 }
 
 /// How this plan can be approved, by what the policy accepts.
-fn ways(facts: &Facts, approval: &Approval) -> String {
+fn ways(approval: &Approval) -> String {
     let mut ways = Vec::new();
     let accept = &approval.accept;
     if accept.ssh.is_some() {
@@ -441,12 +439,10 @@ fn ways(facts: &Facts, approval: &Approval) -> String {
                 "Have this run approved for the GitHub environment {environment}."
             ));
         }
-        if github.reviewers.is_some()
-            && let Ok(line) = facts.approving_line(approval.matching)
-        {
-            ways.push(format!(
-                "Have a reviewer write this line into the pull request: {line}"
-            ));
+        if github.reviewers.is_some() {
+            ways.push(
+                "Have a reviewer write into the pull request what `bundlegate approve PLAN --comment` prints, with the same inputs and source.".to_owned(),
+            );
         }
     }
     if let Some(azure) = accept.azure.as_ref().map(|a| &a.value) {

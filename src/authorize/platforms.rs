@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{Check, Facts, Refused};
 use crate::approval::platform::{
-    AzureAccount, AzureRun, EnvironmentReview, GithubAccount, GithubAnswers, GithubRun,
+    AzureAccount, AzureRun, AzureStep, EnvironmentReview, GithubAccount, GithubAnswers, GithubRun,
     PullRequest, Remark, ReviewState,
 };
 use crate::approval::statement::{Decision as Word, Deployment, Inputs, Source, SourceTree};
@@ -678,14 +678,31 @@ fn azure_run(
             .iter()
             .any(|e| e.eq_ignore_ascii_case(&accept.environment))
     });
+    let label = |step: &AzureStep| {
+        let who = step.by.as_ref().map_or("?", |by| by.name.as_str());
+        format!("{} stage {} {} by {who}", run.url, run.stage, step.status)
+    };
+    let of_nothing = run.approvals.iter().filter(|a| a.environments.is_empty());
+    for step in of_nothing.flat_map(|approval| &approval.steps) {
+        if step.status == "approved" {
+            found.refuse(
+                &label(step),
+                Refusal::new(
+                    "environment",
+                    format!("an approval of the environment {}", accept.environment),
+                    "one of another resource, or of one that the service does not name",
+                    "Have the environment's own check approved, and let the build service read the environment.",
+                ),
+            );
+        }
+    }
     for step in of_environment.flat_map(|approval| &approval.steps) {
         let decision = match step.status.as_str() {
             "approved" => Word::Approve,
             "rejected" => Word::Reject,
             _ => continue,
         };
-        let who = step.by.as_ref().map_or("?", |by| by.name.as_str());
-        let label = format!("{} stage {} {} by {who}", run.url, run.stage, step.status);
+        let label = label(step);
         let judged = azure_person(step.by.as_ref()).and_then(|by| {
             let when = step.when.ok_or_else(|| {
                 Refusal::new(

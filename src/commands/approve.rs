@@ -320,6 +320,7 @@ fn show(subject: &Subject, globals: Globals) -> Result<(), Failure> {
         &subject.report,
         &Options {
             colour: globals.colour(out::stdout_is_terminal()),
+            verbose: globals.verbose,
             ..Options::default()
         },
     );

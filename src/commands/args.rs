@@ -33,7 +33,7 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     command: Command,
-    /// Say more on standard error; repeat it for even more
+    /// Say more: both accounts of each finding, every check; also what is done meanwhile, on standard error (repeat it for even more)
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(super) verbose: u8,
     /// Print nothing but errors; the exit code says the rest
@@ -175,6 +175,7 @@ pub(super) fn targets(given: Option<&str>) -> Vec<(&'static str, String)> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Globals {
     pub(super) quiet: bool,
+    pub(super) verbose: bool,
     pub(super) color: Color,
 }
 
@@ -197,6 +198,7 @@ impl Cli {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
         let globals = Globals {
             quiet: self.quiet,
+            verbose: self.verbose > 0,
             color: self.color,
         };
         match &self.command {

@@ -8,11 +8,11 @@ use super::Failure;
 use super::args::Globals;
 use super::log::{self, LogArgs};
 use super::outputs::{OutputArgs, Outputs};
+use super::platforms::{self, Roles};
 use super::subject::{Subject, SubjectArgs};
 use super::trust::Strictness;
 use super::who;
 use crate::authorize::Decision;
-use crate::policy::Policy;
 use crate::report::{Body, Exit, Verdict};
 
 /// May this exact plan be deployed now?
@@ -20,7 +20,8 @@ use crate::report::{Body, Exit, Verdict};
 #[command(
     after_help = "Judges the plan again, takes every digest again, and compares: signatures, people, time, target, host, bundle, CLI
 version, policy, source and inputs. Policy, `extends`, allowed_signers and revoked keys come from --trusted-ref, never
-from the working tree. docs/approvals.md explains each check.
+from the working tree. Where the policy accepts what is said on GitHub or Azure DevOps, they are asked now; docs/approvals.md says
+what access the run needs, and explains each check.
 
 Examples:
   bundlegate authorize plan.json --bundle bundle.json --trusted-ref origin/main
@@ -29,7 +30,7 @@ Examples:
   bundlegate authorize plan.json --bundle bundle.json -o json=authorize.json
 
 Exit codes: 0 authorized, 1 the policy denies the plan, 2 an input cannot be read, 3 an approval is missing,
-4 an approval is there and not valid for this, 6 a proof could not be had."
+4 an approval is there and not valid for this, 6 a proof could not be had, or a platform did not answer."
 )]
 pub(super) struct AuthorizeArgs {
     #[command(flatten)]
@@ -70,6 +71,14 @@ impl WhoArgs {
         };
         Ok(())
     }
+
+    /// Whom the flags leave to be found out.
+    pub(super) fn roles(&self) -> Roles {
+        Roles {
+            author: self.author.is_empty(),
+            actor: self.actor.is_empty(),
+        }
+    }
 }
 
 pub(super) fn run(args: &AuthorizeArgs, globals: Globals) -> Result<Exit, Failure> {
@@ -84,8 +93,8 @@ pub(super) fn run(args: &AuthorizeArgs, globals: Globals) -> Result<Exit, Failur
     let mut subject = args
         .subject
         .gather("authorize", &own, Strictness::Gate, globals)?;
-    only_known_ways(&subject.trusted.policy)?;
     args.who.tell(&mut subject)?;
+    platforms::ask_now(&mut subject, args.who.roles())?;
     let files = subject.approvals()?;
     let decision = subject.decide(&files);
     let mut report = subject.report;
@@ -131,23 +140,4 @@ pub(super) fn verdict(decision: &Decision) -> Verdict {
         Exit::Review => Verdict::Review,
         _ => Verdict::Closed,
     }
-}
-
-/// A way to approve that this version cannot check is never passed over.
-pub(super) fn only_known_ways(policy: &Policy) -> Result<(), Failure> {
-    let Some(approval) = &policy.approval else {
-        return Ok(());
-    };
-    let unknown = [
-        ("github", approval.accept.github.as_ref().map(|a| &a.at)),
-        ("azure", approval.accept.azure.as_ref().map(|a| &a.at)),
-    ];
-    for (name, at) in unknown {
-        if let Some(at) = at {
-            return Err(Failure::input(format!(
-                "error: {at}: expected ways to approve that can be checked (approval.accept.ssh), found approval.accept.{name}: this version of bundlegate does not ask that platform\n  help: take {name} out of the policy, and have people approve with SSH keys"
-            )));
-        }
-    }
-    Ok(())
 }

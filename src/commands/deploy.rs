@@ -9,11 +9,12 @@ use sha2::{Digest as _, Sha256};
 
 use super::Failure;
 use super::args::Globals;
-use super::authorize::{WhoArgs, details, only_known_ways};
+use super::authorize::{WhoArgs, details};
 use super::cli_args::CliArgs;
 use super::deploy_checks::{Found, by_cli, by_workspace};
 use super::log::{self, LogArgs};
 use super::outputs::{OutputArgs, Outputs};
+use super::platforms;
 use super::subject::{Subject, SubjectArgs, look_at, own_files};
 use super::trust::Strictness;
 use super::verify::WitnessChoice;
@@ -143,7 +144,6 @@ pub(super) fn run(args: &DeployArgs, globals: Globals) -> Result<Exit, Failure> 
             )));
         }
         (false, _) => {
-            only_known_ways(&subject.trusted.policy)?;
             args.who.tell(&mut subject)?;
             match block_on(job.deploy(&mut subject, &own, &lock)) {
                 Ok(done) => done?,
@@ -245,6 +245,9 @@ impl Job<'_> {
         subject.facts.first_deploy_proof = found.proof;
         subject.facts.witnessed = found.checks;
         record.predicate.cli_version = found.cli_version;
+        if platforms::are_accepted(subject) {
+            platforms::ask(subject, self.args.who.roles()).await;
+        }
         let files = subject.approvals()?;
         subject.facts.now = jiff::Timestamp::now();
         let decision = subject.decide(&files);

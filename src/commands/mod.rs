@@ -19,6 +19,7 @@ mod key;
 mod log;
 mod outputs;
 mod pages;
+mod platforms;
 mod policy;
 mod policy_cmd;
 #[cfg(feature = "remote")]

@@ -147,7 +147,7 @@ impl<F: FromStr<Err: Display> + Copy + Display> Outputs<F> {
                 &Options {
                     colour: false,
                     width: None,
-                    verbose: false,
+                    verbose: globals.verbose,
                 },
             );
             if let Err(e) = files::write(path, text.as_bytes()) {
@@ -168,7 +168,7 @@ impl<F: FromStr<Err: Display> + Copy + Display> Outputs<F> {
                 &Options {
                     colour: globals.colour(terminal),
                     width,
-                    verbose: false,
+                    verbose: globals.verbose,
                 },
             );
             out::stdout(&text)

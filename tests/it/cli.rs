@@ -142,6 +142,21 @@ fn quiet_prints_nothing_and_the_exit_code_says_it() {
 }
 
 #[test]
+fn verbose_shows_what_each_finding_rests_on() {
+    let folder = scenarios().join("run-as-changed");
+    let args = ["plan.json", "--bundle", "bundle.json"];
+    let short = check(&folder, &args);
+    let long = check(&folder, &[&args[..], &["-v"]].concat());
+    assert_eq!((short.code, long.code), (1, 1));
+    for part in ["this deploy: ", "fingerprint: "] {
+        assert!(
+            !short.stdout.contains(part) && long.stdout.contains(part),
+            "{part}"
+        );
+    }
+}
+
+#[test]
 fn a_policy_is_found_here_or_above_up_to_the_repository() {
     let dir = tempfile::tempdir().unwrap();
     let plan = scenarios()

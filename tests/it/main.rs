@@ -23,6 +23,8 @@ mod gate;
 mod hostile;
 mod loader;
 mod pages;
+#[cfg(all(unix, feature = "remote"))]
+mod platforms;
 mod policy_commands;
 mod remote;
 mod render;

@@ -523,7 +523,12 @@ fn the_approval_of_this_stage_counts() {
             "quorum",
             3,
         ),
-        (|r| r.approvals[0].environments.clear(), "quorum", 3),
+        (|r| r.approvals[0].environments.clear(), "environment", 4),
+        (
+            |r| r.approvals[0].environments = vec!["orders-staging".to_owned()],
+            "quorum",
+            3,
+        ),
         (|r| r.approvals.clear(), "quorum", 3),
     ] {
         is_refused(&judge(&stage(change), azure()), check, exit);

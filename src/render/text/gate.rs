@@ -61,7 +61,8 @@ pub(super) fn digest(page: &mut Page, body: &DigestBody) {
 }
 
 /// The answer, and what stands against it; every check if that was asked for.
-pub(super) fn authorize(page: &mut Page, report: &Report, body: &AuthorizeBody) {
+pub(super) fn authorize(page: &mut Page, report: &Report, body: &AuthorizeBody, verbose: bool) {
+    let all = body.explain || verbose;
     if body.authorized {
         let style = AnsiColor::Green.on_default().effects(Effects::BOLD);
         page.line(
@@ -82,14 +83,10 @@ pub(super) fn authorize(page: &mut Page, report: &Report, body: &AuthorizeBody) 
         );
     }
     page.gap();
-    for check in body
-        .checks
-        .iter()
-        .filter(|c| body.explain || c.is_refused())
-    {
+    for check in body.checks.iter().filter(|c| all || c.is_refused()) {
         one(page, check);
     }
-    if body.explain || !body.authorized {
+    if all || !body.authorized {
         page.gap();
     }
 }

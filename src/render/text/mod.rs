@@ -44,7 +44,7 @@ pub(super) fn render(report: &Report, options: &Options) -> String {
         }
         Body::Digest(body) => gate::digest(&mut page, body),
         Body::Authorize(body) => {
-            gate::authorize(&mut page, report, body);
+            gate::authorize(&mut page, report, body, options.verbose);
             facts(&mut page, report);
             if report.exit_code == Exit::Closed.code() {
                 findings(&mut page, report, options.verbose);

@@ -9,7 +9,7 @@ use crate::report::{DeployBody, Exit, Outcome, Report, Row, Verification};
 /// Whether it was allowed, how the CLI ended, what the workspace holds.
 pub(super) fn deploy(page: &mut Page, report: &Report, body: &DeployBody, verbose: bool) {
     if let Some(authorization) = &body.authorization {
-        gate::authorize(page, report, authorization);
+        gate::authorize(page, report, authorization, verbose);
     }
     if let Some(verification) = &body.verification {
         let (style, text) = match body.cli_exit {
