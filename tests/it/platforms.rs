@@ -9,6 +9,7 @@ use wiremock::matchers::{header, method, path, path_regex};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use crate::gate::{self, Set, refused};
+use crate::stage::Stage;
 use crate::support::{self, Done};
 
 const TOKEN: &str = "a-token-of-the-run";
@@ -448,6 +449,47 @@ fn a_stage_that_was_let_through() {
         mount(&scene, &answers(change));
         scene.is(what, check, exit);
     }
+}
+
+#[test]
+fn deploy_asks_too() {
+    let policy = crate::stage::POLICY.replace(
+        "ssh: {allowed_signers: .bundlegate/allowed_signers}",
+        "github: {reviewers: {users: [rm-one]}}",
+    );
+    let stage = Stage::with_policy("job-schedule-update", &policy);
+    let server = block_on(MockServer::start()).unwrap();
+    let url = server.uri();
+    let variables = [
+        ("GITHUB_API_URL", url.as_str()),
+        ("GITHUB_REPOSITORY", "acme/orders"),
+        ("GITHUB_TOKEN", TOKEN),
+    ];
+    let collected = stage.run(&["collect", "-t", "prod", "--out", "../gate"]);
+    assert_eq!(collected.code, 0, "{collected:?}");
+    let line = stage.run(&["approve", "../gate", "-t", "prod", "--comment"]);
+    assert_eq!(line.code, 0, "{line:?}");
+    let head = std::fs::read_to_string(stage.path("repo/.git/refs/heads/main")).unwrap();
+    let says = |body: &str| {
+        let said = comment(&person("rm-one", 1001), body);
+        block_on(async {
+            server.reset().await;
+            graphql(&[pull(head.trim(), vec![said])])
+                .mount(&server)
+                .await;
+        })
+        .unwrap();
+        stage.run_with(
+            &["deploy", "../gate", "-t", "prod", "-o", "json"],
+            &variables,
+        )
+    };
+    let no = says("looks good to me");
+    assert_eq!(no.code, 3, "{no:?}");
+    assert!(stage.calls_of("deploy").is_empty());
+    let yes = says(&line.stdout);
+    assert_eq!(yes.code, 0, "{yes:?}");
+    assert_eq!(stage.calls_of("deploy").len(), 1);
 }
 
 #[test]

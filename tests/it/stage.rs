@@ -200,10 +200,16 @@ impl Stage {
 
     /// The program in the bundle's folder.
     pub(crate) fn run(&self, args: &[&str]) -> Done {
+        self.run_with(args, &[])
+    }
+
+    /// The same, with further variables.
+    pub(crate) fn run_with(&self, args: &[&str], more: &[(&str, &str)]) -> Done {
         support::finish(
             support::program()
                 .current_dir(self.path("repo"))
                 .envs(self.environment())
+                .envs(more.iter().copied())
                 .args(args)
                 .timeout(std::time::Duration::from_secs(60)),
         )
