@@ -193,6 +193,23 @@ impl Found<'_> {
         });
     }
 
+    /// A "no" by somebody who cannot be told: it may be a reviewer's.
+    fn refuse_as_rejected(&mut self, label: &str) {
+        self.refused.push(Refused {
+            check: Check::refused(
+                Refusal::new(
+                    "rejection",
+                    "a plan that nobody rejected",
+                    "a rejection by an account that is gone",
+                    "Find out whose it was; delete the remark if it does not count, or change the plan.",
+                ),
+                Exit::Invalid,
+            )
+            .of(label),
+            always: true,
+        });
+    }
+
     fn decide(&mut self, label: &str, by: Identity, decision: Word, time: Timestamp) {
         self.decided.push(Decided {
             label: label.to_owned(),
@@ -390,20 +407,22 @@ impl GithubJudge<'_> {
         for review in reviews {
             let who = review.by.as_ref().map_or("?", |by| by.login.as_str());
             let label = format!("{} {} by {who}", run.url, review.state);
-            match self.environment_review(review, run) {
-                Ok(Some((account, checks))) => {
-                    let decision = if review.state == "rejected" {
-                        Word::Reject
-                    } else {
-                        Word::Approve
-                    };
-                    found
-                        .passed
-                        .extend(checks.into_iter().map(|check| check.of(&label)));
-                    found.decide(&label, identity(account), decision, run.started);
+            match (review.state.as_str(), &review.by) {
+                ("approved", _) => match self.environment_review(review, run) {
+                    Ok((account, checks)) => {
+                        found
+                            .passed
+                            .extend(checks.into_iter().map(|check| check.of(&label)));
+                        found.decide(&label, identity(account), Word::Approve, run.started);
+                    }
+                    Err(refusal) => found.refuse(&label, refusal),
+                },
+                // Whoever GitHub lets reject has rejected.
+                ("rejected", Some(by)) => {
+                    found.decide(&label, identity(by), Word::Reject, run.started);
                 }
-                Ok(None) => {}
-                Err(refusal) => found.refuse(&label, refusal),
+                ("rejected", None) => found.refuse_as_rejected(&label),
+                _ => {}
             }
         }
     }
@@ -412,18 +431,7 @@ impl GithubJudge<'_> {
         &self,
         review: &'r EnvironmentReview,
         run: &GithubRun,
-    ) -> Result<Option<(&'r GithubAccount, Vec<Check>)>, Refusal> {
-        match review.state.as_str() {
-            "approved" => {}
-            // Whoever GitHub lets reject has rejected.
-            "rejected" => {
-                return match &review.by {
-                    Some(by) => Ok(Some((by, Vec::new()))),
-                    None => Err(not_a_person("an account that is gone")),
-                };
-            }
-            _ => return Ok(None),
-        }
+    ) -> Result<(&'r GithubAccount, Vec<Check>), Refusal> {
         let account = self.reviewer(review.by.as_ref())?;
         let mut checks = is_this_run(self.facts, "github", &run.id.to_string(), &run.head)?;
         if run.attempt != 1 {
@@ -442,7 +450,7 @@ impl GithubJudge<'_> {
             "environment",
             format!("{} let the run through", account.login),
         ));
-        Ok(Some((account, checks)))
+        Ok((account, checks))
     }
 
     fn pulls(&self, pulls: &[PullRequest], found: &mut Found<'_>) {
@@ -464,6 +472,7 @@ impl GithubJudge<'_> {
                     Names::InShort | Names::This => {}
                 }
                 match line.word {
+                    Word::Reject if remark.by.is_none() => found.refuse_as_rejected(&remark.url),
                     Word::Reject => match self.reviewer(remark.by.as_ref()) {
                         Ok(by) => {
                             found.decide(&remark.url, identity(by), Word::Reject, remark.made)
@@ -703,36 +712,46 @@ fn azure_run(
             _ => continue,
         };
         let label = label(step);
-        let judged = azure_person(step.by.as_ref()).and_then(|by| {
-            let when = step.when.ok_or_else(|| {
-                Refusal::new(
-                    "expired",
-                    "a decision with a time",
-                    "one without",
-                    "Approve again.",
-                )
-            })?;
-            if decision == Word::Approve {
-                let checks = is_this_run(facts, "azure", &run.build.to_string(), &run.commit)?;
-                comment_agrees(facts, matching, &step.comment)?;
-                found
-                    .passed
-                    .extend(checks.into_iter().map(|check| check.of(&label)));
+        let by = |account: &AzureAccount| Identity::Azure {
+            descriptor: account.descriptor.clone(),
+        };
+        match (decision, &step.by) {
+            (Word::Reject, Some(account)) => {
+                let when = step.when.unwrap_or(facts.now);
+                found.decide(&label, by(account), Word::Reject, when);
             }
-            Ok((by, when))
-        });
-        match judged {
-            Ok((by, when)) => found.decide(
-                &label,
-                Identity::Azure {
-                    descriptor: by.descriptor.clone(),
-                },
-                decision,
-                when,
-            ),
-            Err(refusal) => found.refuse(&label, refusal),
+            (Word::Reject, None) => found.refuse_as_rejected(&label),
+            (Word::Approve, _) => match azure_approval(facts, matching, run, step) {
+                Ok((account, when, checks)) => {
+                    found
+                        .passed
+                        .extend(checks.into_iter().map(|check| check.of(&label)));
+                    found.decide(&label, by(account), Word::Approve, when);
+                }
+                Err(refusal) => found.refuse(&label, refusal),
+            },
         }
     }
+}
+
+fn azure_approval<'r>(
+    facts: &Facts,
+    matching: Match,
+    run: &AzureRun,
+    step: &'r AzureStep,
+) -> Result<(&'r AzureAccount, Timestamp, Vec<Check>), Refusal> {
+    let account = azure_person(step.by.as_ref())?;
+    let when = step.when.ok_or_else(|| {
+        Refusal::new(
+            "expired",
+            "an approval with a time",
+            "one without",
+            "Approve again.",
+        )
+    })?;
+    let checks = is_this_run(facts, "azure", &run.build.to_string(), &run.commit)?;
+    comment_agrees(facts, matching, &step.comment)?;
+    Ok((account, when, checks))
 }
 
 fn azure_person(by: Option<&AzureAccount>) -> Result<&AzureAccount, Refusal> {

@@ -237,6 +237,16 @@ fn the_approval_of_this_run_counts() {
         ),
         (|r| r.reviews[0].state = "pending".to_owned(), "quorum", 3),
         (|r| r.reviews.clear(), "quorum", 3),
+        // Who rejected may be anybody, also one of whom nothing is left.
+        (
+            |r| {
+                let mut no = review_of_run("rejected", account("x", 9));
+                no.by = None;
+                r.reviews.push(no);
+            },
+            "rejection",
+            4,
+        ),
     ] {
         is_refused(&judge(&with_run(change), environment()), check, exit);
     }
@@ -383,6 +393,13 @@ fn a_rejection_wins_however_it_is_written() {
         let decision = judge(&facts, github(None, &["rm-one", "rm-two"], &[]));
         is_refused(&decision, "rejection", 4);
     }
+    let mut nobodys = remark(account("x", 9), &reject);
+    nobodys.by = None;
+    is_refused(
+        &judge(&with_remarks(vec![nobodys, yes()]), users()),
+        "rejection",
+        4,
+    );
     // Anybody else's word closes nothing.
     let facts = with_remarks(vec![remark(account("mallory", 6), &reject), yes()]);
     is_authorized(&judge(&facts, users()));
@@ -515,6 +532,14 @@ fn the_approval_of_this_stage_counts() {
         ),
         (
             |r| r.approvals[0].steps[0].status = "rejected".to_owned(),
+            "rejection",
+            4,
+        ),
+        (
+            |r| {
+                r.approvals[0].steps[0].status = "rejected".to_owned();
+                r.approvals[0].steps[0].by = None;
+            },
             "rejection",
             4,
         ),
