@@ -23,7 +23,7 @@ use crate::report::{AuthorizeBody, Exit, Verdict};
 
 pub use crate::report::{CheckResult, GateCheck as Check};
 pub use binding::BINDING_CHECKS;
-pub use platforms::{Answer, BOUND_DOMAIN, Platforms, to_look_up};
+pub use platforms::{Answer, BOUND_DOMAIN, Platforms, ends_here, to_look_up};
 
 /// Proof about a plan without a lineage, which the CLI compares with nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -394,7 +394,7 @@ fn judge_approvals(
                         "rejection",
                         "a plan that nobody rejected",
                         format!("a rejection by {person}"),
-                        "Change the plan; a rejection does not expire and no approval outweighs it.",
+                        "Change the plan: a rejection does not expire and no approval outweighs it. A review that asks for changes is lifted by its author's approval or by dismissing it.",
                     ),
                     Exit::Invalid,
                 )

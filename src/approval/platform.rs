@@ -23,6 +23,9 @@ pub struct GithubAnswers {
     /// The pull requests that the commit belongs to: the merged one that brought it to the default branch; for a commit that is not on it
     /// also open ones, drafts included. (GitHub GraphQL, `Commit.associatedPullRequests`: closed without a merge is not among them.)
     pub pulls: Vec<PullRequest>,
+    /// When the first workflow run on the commit that ships was made, as far as GitHub lists them; none: there is none. By then GitHub
+    /// had the commit.
+    pub first_seen: Option<Timestamp>,
 }
 
 /// A workflow run.
@@ -111,8 +114,8 @@ pub enum ReviewState {
     Commented,
     /// Taken back by somebody who may.
     Dismissed,
-    /// Not submitted yet, or a word that is not known here.
-    Other,
+    /// Not submitted yet: only its author can see it.
+    Pending,
 }
 
 /// An identity in Azure DevOps.
@@ -126,7 +129,8 @@ pub struct AzureAccount {
 
 impl AzureAccount {
     /// Whether it is a person: an account of Entra ID (`aad.`) or of Microsoft (`msa.`), not a group, a service principal or a build
-    /// service (`aadgp.`, `vssgp.`, `aadsp.`, `svc.`; Azure DevOps REST API, "Graph", subject descriptors).
+    /// service (`aadgp.`, `vssgp.`, `aadsp.`, `svc.`; Azure DevOps REST API, "Graph", subject descriptors). Windows accounts of an Azure DevOps
+    /// Server (`win.`) are not told from groups, so they are no persons here.
     #[must_use]
     pub fn is_human(&self) -> bool {
         ["aad.", "msa."]

@@ -109,9 +109,31 @@ impl Person {
                 _ => own.login.eq_ignore_ascii_case(login),
             }),
             Identity::Azure { descriptor } => self.azure.as_ref().map(|own| own == descriptor),
-            Identity::Git { address } => (!self.git.is_empty())
-                .then(|| self.git.iter().any(|own| own.eq_ignore_ascii_case(address))),
+            Identity::Git { address } => {
+                let account = self.github.as_ref().zip(hidden_address(address));
+                if account.is_some_and(|(own, (id, login))| match (own.id, id) {
+                    (Some(own), Some(id)) => own == id,
+                    _ => own.login.eq_ignore_ascii_case(login),
+                }) {
+                    return Some(true);
+                }
+                (!self.git.is_empty())
+                    .then(|| self.git.iter().any(|own| own.eq_ignore_ascii_case(address)))
+            }
         }
+    }
+}
+
+/// The account behind the address that GitHub gives out for commits in its web pages: `ID+LOGIN@users.noreply.github.com`, without the
+/// id for accounts before July 2017 (GitHub docs, "Email addresses reference").
+fn hidden_address(address: &str) -> Option<(Option<u64>, &str)> {
+    let (name, host) = address.split_once('@')?;
+    if !host.eq_ignore_ascii_case("users.noreply.github.com") {
+        return None;
+    }
+    match name.split_once('+') {
+        Some((id, login)) => Some((Some(id.parse().ok()?), login)),
+        None => Some((None, name)),
     }
 }
 
@@ -284,7 +306,7 @@ impl Quorum<'_> {
                 "expired",
                 format!("an approval that is valid at {now}"),
                 format!("one that ended at {end}"),
-                "Approve again.",
+                "Approve again; what was said to a run counts from the run's start, so start a new one.",
             ));
         }
         Ok(())
@@ -662,12 +684,12 @@ mod tests {
         ");
         insta::assert_snapshot!(judge_at("2026-11-30T11:00:00Z", "2026-11-30T12:00:00Z"), @"
         Missing []
-        1: expired: expected an approval that is valid at 2026-11-30T12:00:00Z, found one that ended at 2026-11-30T12:00:00Z. Approve again.
+        1: expired: expected an approval that is valid at 2026-11-30T12:00:00Z, found one that ended at 2026-11-30T12:00:00Z. Approve again; what was said to a run counts from the run's start, so start a new one.
         ");
         // The policy's cap holds, whatever the approval says.
         insta::assert_snapshot!(judge_at("2026-11-29T12:00:00Z", "2027-11-30T12:00:00Z"), @"
         Missing []
-        1: expired: expected an approval that is valid at 2026-11-30T12:00:00Z, found one that ended at 2026-11-30T12:00:00Z. Approve again.
+        1: expired: expected an approval that is valid at 2026-11-30T12:00:00Z, found one that ended at 2026-11-30T12:00:00Z. Approve again; what was said to a run counts from the run's start, so start a new one.
         ");
     }
 
@@ -719,6 +741,33 @@ mod tests {
         1: approver: expected an approver who proved who they are, found a git address, which anyone can write. Approve with an SSH key or on the CI platform.
         2: approver: expected an approver who is one person of the policy, found ann@x, who is both "ann" and "bob". Give each account to one person in the policy's `people:`.
         "#);
+    }
+
+    #[test]
+    fn an_author_is_known_by_the_address_that_github_hides() {
+        let person = Person {
+            name: "rm one".to_owned(),
+            github: Some(GithubAccount {
+                login: "rm-one".to_owned(),
+                id: Some(1001),
+            }),
+            git: vec!["rm1@example.com".to_owned()],
+            ..Person::default()
+        };
+        for (address, is) in [
+            ("1001+rm-one@users.noreply.github.com", true),
+            ("1001+renamed@Users.noreply.GitHub.com", true),
+            ("rm-one@users.noreply.github.com", true),
+            ("1002+rm-one@users.noreply.github.com", false),
+            ("dev@users.noreply.github.com", false),
+            ("x+rm-one@users.noreply.github.com", false),
+            ("rm1@example.com", true),
+        ] {
+            let address = Identity::Git {
+                address: address.to_owned(),
+            };
+            assert_eq!(person.is(&address), Some(is), "{address:?}");
+        }
     }
 
     proptest! {

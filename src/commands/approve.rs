@@ -13,7 +13,7 @@ use super::subject::{Subject, SubjectArgs};
 use super::trust::{Signers, Strictness, Trusted, failure};
 use super::{Failure, key};
 use crate::approval::envelope::pae;
-use crate::approval::statement::{Decision, Statement};
+use crate::approval::statement::{Decision, SourceTree, Statement};
 use crate::approval::{Envelope, Sha256Hex};
 use crate::authorize::Said;
 use crate::host::{approval_files, out, ssh_keygen, terminal};
@@ -97,7 +97,7 @@ struct DecideArgs {
     #[arg(long)]
     export: bool,
     /// Sign nothing: print the line that says the same in a pull request (approval.accept.github.reviewers)
-    #[arg(long, conflicts_with_all = ["reason", "ticket", "expires", "key", "principal", "yes", "digest", "export", "log"])]
+    #[arg(long, conflicts_with_all = ["reason", "ticket", "expires", "key", "principal", "yes", "digest", "export", "log", "ci_run"])]
     comment: bool,
     #[command(flatten)]
     log: LogArgs,
@@ -127,8 +127,16 @@ impl DecideArgs {
         let mut subject = self
             .subject
             .gather(command, &own, Strictness::Person, globals)?;
-        if !self.comment {
-            show(&subject, globals)?;
+        if self.comment {
+            // The line alone is on standard output, so that it can be passed on.
+            if !globals.quiet {
+                out::stderr(&summary(&subject, globals, out::stderr_is_terminal()));
+            }
+        } else {
+            say(
+                globals,
+                &summary(&subject, globals, out::stdout_is_terminal()),
+            )?;
         }
         if decision == Decision::Approve {
             if subject.facts.verdict == Verdict::Closed {
@@ -314,12 +322,12 @@ impl DecideArgs {
 }
 
 /// The judgement, what is accepted with an approval, and what ships.
-fn show(subject: &Subject, globals: Globals) -> Result<(), Failure> {
+fn summary(subject: &Subject, globals: Globals, terminal: bool) -> String {
     let mut text = render::render(
         Format::Text,
         &subject.report,
         &Options {
-            colour: globals.colour(out::stdout_is_terminal()),
+            colour: globals.colour(terminal),
             verbose: globals.verbose,
             ..Options::default()
         },
@@ -357,7 +365,7 @@ fn show(subject: &Subject, globals: Globals) -> Result<(), Failure> {
             "accept  {n} findings that need a review are accepted with the approval\n"
         )),
     }
-    say(globals, &text)
+    text
 }
 
 /// How many differences from the commit are listed one by one.
@@ -382,15 +390,20 @@ fn accepting<'t>(
     what: &str,
     accepts: impl FnOnce(&Approval) -> bool,
 ) -> Result<&'t Approval, Failure> {
-    let found = match &trusted.policy.approval {
+    const WRITE: &str = "write one with `bundlegate policy init`, on the trusted ref";
+    let (found, help) = match &trusted.policy.approval {
         Some(approval) if accepts(approval) => return Ok(approval),
-        Some(_) => "which names another way",
-        None => "which names no way to approve",
+        Some(approval) if approval.accept.github.is_some() => (
+            "which accepts what is said on GitHub",
+            "have the run approved, or print the line for the pull request with --comment, as the policy says",
+        ),
+        Some(_) => ("which names another way", WRITE),
+        None => ("which names no way to approve", WRITE),
     };
     Err(Failure {
         exit: Exit::Review,
         message: format!(
-            "error: expected a policy that accepts {what}, found {}, {found}\n  help: write one with `bundlegate policy init`, on the trusted ref",
+            "error: expected a policy that accepts {what}, found {}, {found}\n  help: {help}",
             visible(trusted.policy.source())
         ),
     })
@@ -406,9 +419,15 @@ fn line_of(decision: Decision, subject: &Subject) -> Result<String, Failure> {
             github.is_some_and(|g| g.reviewers.is_some())
         },
     )?;
+    if matches!(subject.facts.source.tree, SourceTree::Manifest { .. }) {
+        return Err(Failure::input(
+            "error: --comment: expected a checkout of a commit, since a pull request is about commits; found a folder outside git",
+        ));
+    }
+    let facts = &subject.facts;
     match decision {
-        Decision::Approve => subject.facts.approving_line(approval.matching),
-        Decision::Reject => Ok(format!("bundlegate reject {}", subject.facts.plan)),
+        Decision::Approve => facts.approving_line(approval.matching),
+        Decision::Reject => Ok(facts.rejecting_line(approval.matching)),
     }
     .map_err(|e| failure(&e))
 }

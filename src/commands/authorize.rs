@@ -95,6 +95,7 @@ pub(super) fn run(args: &AuthorizeArgs, globals: Globals) -> Result<Exit, Failur
         .gather("authorize", &own, Strictness::Gate, globals)?;
     args.who.tell(&mut subject)?;
     platforms::ask_now(&mut subject, args.who.roles())?;
+    subject.facts.now = jiff::Timestamp::now();
     let files = subject.approvals()?;
     let decision = subject.decide(&files);
     let mut report = subject.report;

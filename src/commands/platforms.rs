@@ -60,37 +60,60 @@ pub(super) use asking::ask;
 mod asking {
     use std::collections::BTreeSet;
 
-    use super::{Answer, Roles, Subject, accepted};
-    use crate::approval::platform::{AzureRun, GithubAccount, GithubAnswers, PullRequest};
+    use super::{Answer, Roles, Subject};
+    use crate::approval::platform::{AzureRun, GithubAccount, GithubAnswers};
     use crate::approval::statement::SourceTree;
     use crate::approval::{Identity, Person};
-    use crate::authorize::{Facts, to_look_up};
-    use crate::policy::AcceptGithub;
+    use crate::authorize::{Facts, ends_here, to_look_up};
+    use crate::policy::{AcceptGithub, Approval, Separation};
     use crate::remote::azure::{Azure, AzureAccess};
     use crate::remote::environment::Environment;
     use crate::remote::github::{Github, GithubAccess};
     use crate::remote::http::HttpOptions;
 
+    /// What GitHub said, and which accounts are in a team of the policy.
+    struct GithubSays {
+        answers: GithubAnswers,
+        members: BTreeSet<u64>,
+    }
+
+    /// Why GitHub said nothing.
+    enum GithubSilence {
+        NotAsked(&'static str),
+        Silent(String),
+    }
+
+    impl<E: std::error::Error> From<E> for GithubSilence {
+        fn from(e: E) -> Self {
+            Self::Silent(e.to_string())
+        }
+    }
+
     /// Asks every platform that the policy accepts. What cannot be had is part of the answer.
     pub(in crate::commands) async fn ask(subject: &mut Subject, roles: Roles) {
         let environment = Environment::of_process();
-        let Some(accept) = accepted(subject) else {
+        let Some(approval) = subject.trusted.policy.approval.clone() else {
             return;
         };
-        let (github, azure) = (accept.github.clone(), accept.azure.is_some());
-        if let Some(accept) = github {
-            let asked = ask_github(&accept, &subject.facts, &subject.people, &environment).await;
+        let azure = approval.accept.azure.is_some();
+        if let Some(accept) = &approval.accept.github {
+            let asked = ask_github(
+                &approval,
+                accept,
+                &subject.facts,
+                &subject.people,
+                &environment,
+            )
+            .await;
             let platforms = &mut subject.facts.platforms;
-            (platforms.github, platforms.team_members) = match asked {
-                Ok(Some((answers, members))) => (Answer::Given(answers), members),
-                Ok(None) => (
-                    Answer::NotAsked(
-                        "this is no run of GitHub Actions, so nobody let it through to an environment",
-                    ),
-                    BTreeSet::new(),
-                ),
-                Err(why) => (Answer::Silent(why), BTreeSet::new()),
-            };
+            match asked {
+                Ok(GithubSays { answers, members }) => {
+                    platforms.github = Answer::Given(answers);
+                    platforms.team_members = members;
+                }
+                Err(GithubSilence::NotAsked(why)) => platforms.github = Answer::NotAsked(why),
+                Err(GithubSilence::Silent(why)) => platforms.github = Answer::Silent(why),
+            }
         }
         if azure {
             subject.facts.platforms.azure = match ask_azure(&environment).await {
@@ -105,44 +128,64 @@ mod asking {
     }
 
     async fn ask_github(
+        approval: &Approval,
         accept: &AcceptGithub,
         facts: &Facts,
         people: &[Person],
         environment: &Environment,
-    ) -> Result<Option<(GithubAnswers, BTreeSet<u64>)>, String> {
+    ) -> Result<GithubSays, GithubSilence> {
         let in_actions = environment.get("GITHUB_ACTIONS").is_some();
-        if accept.reviewers.is_none() && !in_actions {
-            return Ok(None);
+        let commit = match &facts.source.tree {
+            SourceTree::Git { commit, .. } => Some(commit.as_str()),
+            SourceTree::Manifest { .. } => None,
+        };
+        let with_pulls = accept.reviewers.is_some() && commit.is_some();
+        if !with_pulls && !in_actions {
+            return Err(GithubSilence::NotAsked(match commit {
+                None => {
+                    "the bundle's folder is outside git, so no pull request is about it, and this is no run of GitHub Actions"
+                }
+                Some(_) => {
+                    "this is no run of GitHub Actions, so nobody let it through to an environment"
+                }
+            }));
         }
-        let access = GithubAccess::of(environment).map_err(|e| e.to_string())?;
+        let access = GithubAccess::of(environment)?;
         let run = access.run_id();
-        let github = Github::connect(access, HttpOptions::default())
-            .await
-            .map_err(|e| e.to_string())?;
+        let github = Github::connect(access, HttpOptions::default()).await?;
         let mut answers = GithubAnswers::default();
-        if accept.environment.is_some() && in_actions {
-            let id = run.ok_or("GITHUB_RUN_ID is not set; GitHub Actions sets it")?;
-            answers.run = Some(github.run(id).await.map_err(|e| e.to_string())?);
+        if in_actions {
+            let id = run.ok_or_else(|| {
+                GithubSilence::Silent("GITHUB_RUN_ID is not set; GitHub Actions sets it".to_owned())
+            })?;
+            // Who started it counts, also where its environments do not.
+            answers.run = Some(github.run(id).await?);
         }
-        if let (Some(_), SourceTree::Git { commit, .. }) = (&accept.reviewers, &facts.source.tree) {
-            answers.pulls = github
-                .pulls_of(commit.as_str())
-                .await
-                .map_err(|e| e.to_string())?;
+        let of_author = approval.separation.contains(&Separation::Author);
+        if let Some(commit) = commit.filter(|_| with_pulls || of_author) {
+            answers.pulls = github.pulls_of(commit).await?;
+            if with_pulls {
+                answers.first_seen = github.first_run_on(commit).await?;
+            }
         }
         let mut members = BTreeSet::new();
         let teams = accept.reviewers.iter().flat_map(|r| &r.teams);
         let teams: Vec<(&str, &str)> = teams.filter_map(|team| team.split_once('/')).collect();
-        for (id, login) in to_look_up(&answers, accept, people) {
+        let wanted = to_look_up(&answers, accept, people, facts, approval.matching);
+        if !wanted.is_empty() {
             for (organisation, team) in &teams {
-                let is_member = github.is_member(organisation, team, &login).await;
-                if is_member.map_err(|e| e.to_string())? {
+                github.must_see_team(organisation, team).await?;
+            }
+        }
+        for (id, login) in wanted {
+            for (organisation, team) in &teams {
+                if github.is_member(organisation, team, &login).await? {
                     members.insert(id);
                     break;
                 }
             }
         }
-        Ok(Some((answers, members)))
+        Ok(GithubSays { answers, members })
     }
 
     async fn ask_azure(environment: &Environment) -> Result<Option<AzureRun>, String> {
@@ -169,14 +212,8 @@ mod asking {
                     .map(of),
             );
             // A pull request that only contains the commit among others was opened for something else.
-            let ends_here = |pull: &&PullRequest| match &facts.source.tree {
-                SourceTree::Git { commit, .. } => {
-                    let is = |other: &str| other.eq_ignore_ascii_case(commit.as_str());
-                    is(&pull.head) || pull.merged_as.as_deref().is_some_and(is)
-                }
-                SourceTree::Manifest { .. } => false,
-            };
-            let pulls = answers.pulls.iter().filter(ends_here);
+            let pulls = answers.pulls.iter();
+            let pulls = pulls.filter(|pull| ends_here(pull, &facts.source));
             authors.extend(pulls.filter_map(|pull| pull.author.as_ref().map(of)));
         }
         if let Answer::Given(run) = &facts.platforms.azure {
@@ -191,7 +228,8 @@ mod asking {
                     }),
             );
         }
-        if roles.author {
+        // Where nobody could tell who wrote the commits, the opener of a pull request is not all of the answer.
+        if roles.author && !facts.author.is_empty() {
             merge(&mut facts.author, authors);
         }
         if roles.actor {

@@ -67,12 +67,12 @@ fn github(login: &str, id: Option<u64>) -> Identity {
 pub(super) fn authors(git: Option<&Git>, base: Option<&str>) -> Result<Vec<Identity>, Failure> {
     let mut all: Vec<Identity> = pull_request_author().into_iter().collect();
     let Some(git) = git else { return Ok(all) };
-    if git.is_shallow().map_err(|e| failure(&e))? && all.is_empty() {
-        // The commits that were cut off may have other authors.
+    if git.is_shallow().map_err(|e| failure(&e))? {
+        // The commits that were cut off may have other authors than who opened the pull request.
         out::stderr(
             "note: the history is shallow, so nobody can tell who wrote the change; check it out whole (fetch-depth: 0), or give --author\n",
         );
-        return Ok(all);
+        return Ok(Vec::new());
     }
     let mut addresses = match base {
         Some(base) => git.authors(Some(base)).map_err(|e| failure(&e))?,

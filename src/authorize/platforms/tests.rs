@@ -1,11 +1,16 @@
+use std::collections::BTreeMap;
+
 use super::*;
-use crate::approval::platform::{AzureApproval, AzureStep, Review};
+use crate::approval::platform::{
+    AzureAccount, AzureApproval, AzureStep, EnvironmentReview, GithubAccount, GithubRun,
+    PullRequest, Remark, Review, ReviewState,
+};
 use crate::approval::quorum;
 use crate::approval::statement::CiRun;
 use crate::approval::testing;
 use crate::authorize::testing::{facts, refused};
 use crate::authorize::{Decision, Terms, decide};
-use crate::policy::{Accept, At, Location};
+use crate::policy::{Accept, AcceptAzure, AcceptGithub, At, Location, Reviewers};
 
 const BUILD: u64 = 77;
 
@@ -116,7 +121,7 @@ fn with_run(change: impl FnOnce(&mut GithubRun)) -> Facts {
     change(&mut run);
     on_github(GithubAnswers {
         run: Some(run),
-        pulls: Vec::new(),
+        ..GithubAnswers::default()
     })
 }
 
@@ -134,6 +139,7 @@ fn remark(by: GithubAccount, body: &str) -> Remark {
 fn with_remarks(remarks: Vec<Remark>) -> Facts {
     on_github(GithubAnswers {
         run: None,
+        first_seen: Some(testing::time("2026-11-30T10:30:00Z")),
         pulls: vec![PullRequest {
             number: 7,
             head: head(),
@@ -237,6 +243,12 @@ fn the_approval_of_this_run_counts() {
         ),
         (|r| r.reviews[0].state = "pending".to_owned(), "quorum", 3),
         (|r| r.reviews.clear(), "quorum", 3),
+        (
+            |r| r.reviews[0].comment = format!("bundlegate reject {}", facts().plan),
+            "rejection",
+            4,
+        ),
+        (|r| r.reviews[0].state = "vetoed".to_owned(), "rejection", 4),
         // Who rejected may be anybody, also one of whom nothing is left.
         (
             |r| {
@@ -335,9 +347,16 @@ fn a_line_in_a_comment_approves() {
             3,
         ),
         (|r| r.body = format!("> {}", line()), "quorum", 3),
-        (|r| r.body = format!("```\n{}\n```", line()), "quorum", 3),
-        (|r| r.body = format!("    {}", line()), "quorum", 3),
-        (|r| r.body = format!("do not {}", line()), "quorum", 3),
+        (|r| r.body = format!("```\n{}\n```", line()), "line", 4),
+        (|r| r.body = format!("    {}", line()), "line", 4),
+        (|r| r.body = format!("do not {}", line()), "line", 4),
+        (|r| r.body = format!("{} after Friday", line()), "line", 4),
+        // Before anybody could look at the commit.
+        (
+            |r| r.made = testing::time("2026-11-30T10:29:59Z"),
+            "pull-request",
+            4,
+        ),
         (|r| r.body = "lgtm".to_owned(), "quorum", 3),
     ] {
         is_refused(&judge(&approved(change), users()), check, exit);
@@ -361,7 +380,7 @@ fn a_review_is_about_the_last_commit() {
     for (state, commit, check) in [
         (ReviewState::Approved, "b".repeat(40), "pull-request"),
         (ReviewState::Dismissed, head(), "review-state"),
-        (ReviewState::Other, head(), "review-state"),
+        (ReviewState::Pending, head(), "review-state"),
     ] {
         is_refused(&judge(&reviewed(state, commit), users()), check, 4);
     }
@@ -426,6 +445,7 @@ fn the_latest_review_with_a_verdict_decides() {
         (vec![ChangesRequested, Approved], true),
         (vec![ChangesRequested, Commented], false),
         (vec![Dismissed], true),
+        (vec![ChangesRequested, Dismissed], true),
     ] {
         let mut remarks = vec![yes()];
         for (minute, state) in states.iter().enumerate() {
@@ -450,15 +470,16 @@ fn silence_is_not_consent() {
 #[test]
 fn whom_to_look_up() {
     let Answer::Given(answers) = with_remarks(vec![
-        remark(account("rm-one", 1001), "bundlegate approve 1234567"),
-        remark(account("rm-two", 1002), "bundlegate reject 1234567"),
+        remark(account("rm-one", 1001), &line()),
+        remark(account("rm-two", 1002), "bundlegate reject"),
+        remark(account("rm-three", 1003), "bundlegate reject 1234567"),
         remark(account("talker", 7), "nice"),
         Remark {
             by: Some(GithubAccount {
                 human: false,
                 ..account("bot", 8)
             }),
-            ..remark(account("bot", 8), "bundlegate approve 1234567")
+            ..remark(account("bot", 8), &line())
         },
     ])
     .platforms
@@ -467,7 +488,13 @@ fn whom_to_look_up() {
         unreachable!()
     };
     let accept = github(None, &["rm-one"], &["acme/release-managers"]);
-    let wanted = to_look_up(&answers, &accept.github.unwrap().value, &people());
+    let wanted = to_look_up(
+        &answers,
+        &accept.github.unwrap().value,
+        &people(),
+        &facts(),
+        Match::Plan,
+    );
     assert_eq!(wanted, BTreeMap::from([(1002, "rm-two".to_owned())]));
 }
 
@@ -540,6 +567,23 @@ fn the_approval_of_this_stage_counts() {
                 r.approvals[0].steps[0].status = "rejected".to_owned();
                 r.approvals[0].steps[0].by = None;
             },
+            "rejection",
+            4,
+        ),
+        // Also of another resource of the stage, by whomever and without a time.
+        (
+            |r| {
+                r.approvals[0].environments.clear();
+                let step = &mut r.approvals[0].steps[0];
+                step.status = "rejected".to_owned();
+                step.by.as_mut().unwrap().descriptor = "svc.QUJD".to_owned();
+                step.when = None;
+            },
+            "rejection",
+            4,
+        ),
+        (
+            |r| r.approvals[0].steps[0].status = "vetoed".to_owned(),
             "rejection",
             4,
         ),

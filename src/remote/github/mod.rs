@@ -39,7 +39,7 @@ static RUN: Advice = Advice {
 };
 static TEAM: Advice = Advice {
     forbidden: "no workflow token can read teams: pass a token of a GitHub App, or a fine-grained one, with the organisation permission `Members: read`",
-    not_found: "check the names of the organisation and of the team",
+    not_found: "check the names of the organisation and of the team; GitHub also answers so when the token may not see it (organisation permission `Members: read`, single sign-on)",
     refused: "check the names of the organisation and of the team",
     ..ADVICE
 };
@@ -66,6 +66,17 @@ struct RunAnswer {
     repository: NameAnswer,
     actor: Option<AccountAnswer>,
     triggering_actor: Option<AccountAnswer>,
+}
+
+#[derive(Deserialize)]
+struct RunsAnswer {
+    workflow_runs: Vec<RunOfCommit>,
+}
+
+#[derive(Deserialize)]
+struct RunOfCommit {
+    head_sha: String,
+    created_at: Timestamp,
 }
 
 #[derive(Deserialize)]
@@ -209,6 +220,56 @@ impl Github {
         })
     }
 
+    /// When the first workflow run on a commit was made, of the newest 100; none: there is none.
+    ///
+    /// GitHub REST API 2022-11-28, "List workflow runs for a repository", `head_sha`. Fine-grained permission: `Actions: read`.
+    ///
+    /// # Errors
+    /// Any [`Failure`].
+    pub async fn first_run_on(&self, commit: &str) -> Result<Option<Timestamp>, HttpError> {
+        let repository = &self.0.access.repository;
+        let path = [
+            "repos",
+            &repository.owner,
+            &repository.name,
+            "actions",
+            "runs",
+        ];
+        let query = [("head_sha", commit), ("per_page", "100")];
+        let what = format!("the workflow runs on commit {commit}");
+        let ask = self.signed(self.0.access.api.ask(what, &path, &query)?, &RUN);
+        let runs: RunsAnswer = self.get(&ask).await?;
+        let of_commit = runs
+            .workflow_runs
+            .into_iter()
+            .filter(|run| run.head_sha.eq_ignore_ascii_case(commit));
+        Ok(of_commit.map(|run| run.created_at).min())
+    }
+
+    /// Proves that a team is there and that the token may see it: without that, [`Self::is_member`] says nothing.
+    ///
+    /// GitHub REST API 2022-11-28, "Get a team by name": 404 also when the token may not see it.
+    ///
+    /// # Errors
+    /// Any [`Failure`].
+    pub async fn must_see_team(&self, org: &str, team: &str) -> Result<(), HttpError> {
+        #[derive(Deserialize)]
+        struct Team {
+            slug: String,
+        }
+        let ask = self.ask(
+            format!("the team {org}/{team}"),
+            &["orgs", org, "teams", team],
+            &TEAM,
+        )?;
+        let answer: Team = self.get(&ask).await?;
+        if answer.slug.eq_ignore_ascii_case(team) {
+            Ok(())
+        } else {
+            Err(ask.mismatch(&format!("the team {}", answer.slug)))
+        }
+    }
+
     /// Whether a login is an active member of a team, child teams included. An invitation that is not accepted is none.
     ///
     /// GitHub REST API 2022-11-28, "Get team membership for a user": 404 when there is no membership, and also when the token may not see
@@ -228,9 +289,12 @@ impl Github {
     }
 
     fn ask(&self, what: String, path: &[&str], advice: &'static Advice) -> Result<Ask, HttpError> {
-        let ask = self.0.access.api.ask(what, path, &[])?;
-        // octocrab signs; the token is here so that no message repeats it.
-        Ok(ask.bearer(&self.0.access.token).advised(advice))
+        Ok(self.signed(self.0.access.api.ask(what, path, &[])?, advice))
+    }
+
+    /// octocrab signs; the token is here so that no message repeats it.
+    fn signed(&self, ask: Ask, advice: &'static Advice) -> Ask {
+        ask.bearer(&self.0.access.token).advised(advice)
     }
 
     async fn get<T: DeserializeOwned>(&self, ask: &Ask) -> Result<T, HttpError> {

@@ -17,7 +17,7 @@ pub const MOST_REMARKS: usize = 2000;
 
 static PULLS: Advice = Advice {
     forbidden: "the token needs the permission to read pull requests: add `pull-requests: read` and `contents: read` to the job's `permissions:`",
-    refused: "the token must see GITHUB_REPOSITORY and read its pull requests: add `pull-requests: read` and `contents: read` to the job's `permissions:`",
+    refused: "the token must see GITHUB_REPOSITORY and read its pull requests: add `pull-requests: read` and `contents: read` to the job's `permissions:`; a token of a person has to be authorised for single sign-on",
     ..ADVICE
 };
 
@@ -265,23 +265,35 @@ fn next<T>(ask: &Ask, page: &mut Page<T>) -> Result<Option<String>, HttpError> {
 }
 
 fn remark(ask: &Ask, written: Written) -> Result<Remark, HttpError> {
-    let commit = written.commit;
+    let commit = written.commit.map(|commit| commit.oid);
+    let review = written
+        .state
+        .map(|state| {
+            Ok(Review {
+                state: state_of(ask, &state)?,
+                commit,
+            })
+        })
+        .transpose()?;
     Ok(Remark {
         url: written.url,
         by: actor(ask, written.author)?,
         body: written.body,
         made: written.submitted_at.unwrap_or(written.created_at),
         edited: written.last_edited_at.is_some(),
-        review: written.state.map(|state| Review {
-            state: match state.as_str() {
-                "APPROVED" => ReviewState::Approved,
-                "CHANGES_REQUESTED" => ReviewState::ChangesRequested,
-                "COMMENTED" => ReviewState::Commented,
-                "DISMISSED" => ReviewState::Dismissed,
-                _ => ReviewState::Other,
-            },
-            commit: commit.map(|commit| commit.oid),
-        }),
+        review,
+    })
+}
+
+/// An unknown verdict could be a rejection.
+fn state_of(ask: &Ask, state: &str) -> Result<ReviewState, HttpError> {
+    Ok(match state {
+        "APPROVED" => ReviewState::Approved,
+        "CHANGES_REQUESTED" => ReviewState::ChangesRequested,
+        "COMMENTED" => ReviewState::Commented,
+        "DISMISSED" => ReviewState::Dismissed,
+        "PENDING" => ReviewState::Pending,
+        other => return Err(ask.malformed(&format!("a review in the state {other}"))),
     })
 }
 

@@ -125,7 +125,7 @@ fn pull_requests_with_their_remarks_oldest_first() {
           2026-01-02T00:00:00Z APPROVED Some(("ann", 11, true)) edited false Some((Approved, Some("0123456789abcdef0123456789abcdef01234567")))
           2026-01-03T00:00:00Z late Some(("github-actions", 41, false)) edited false None
           2026-01-05T00:00:00Z CHANGES_REQUESTED Some(("ann", 11, true)) edited false Some((ChangesRequested, None))
-          2026-01-06T00:00:00Z PENDING Some(("ann", 11, true)) edited false Some((Other, None))
+          2026-01-06T00:00:00Z PENDING Some(("ann", 11, true)) edited false Some((Pending, None))
         "#);
     });
 }

@@ -194,6 +194,44 @@ fn every_bad_answer_has_its_own_message() {
 }
 
 #[test]
+fn the_first_run_on_a_commit() {
+    run(async {
+        let server = MockServer::start().await;
+        let at = |sha: &str, created: &str| json!({"head_sha": sha, "created_at": created});
+        Mock::given(method("GET"))
+            .and(path("/repos/acme/warehouse/actions/runs"))
+            .and(wiremock::matchers::query_param("head_sha", COMMIT))
+            .respond_with(ok(&json!({"total_count": 3, "workflow_runs": [
+                at(COMMIT, "2026-01-03T00:00:00Z"), at(COMMIT, "2026-01-02T00:00:00Z"), at("x", "2026-01-01T00:00:00Z"),
+            ]})))
+            .mount(&server)
+            .await;
+        let github = github(&server).await;
+        let first = github.first_run_on(COMMIT).await.unwrap();
+        assert_eq!(first, Some("2026-01-02T00:00:00Z".parse().unwrap()));
+    });
+}
+
+#[test]
+fn a_team_has_to_be_seen() {
+    run(async {
+        let server = MockServer::start().await;
+        answers(
+            &server,
+            "/orgs/acme/teams/deployers",
+            ok(&json!({"slug": "deployers"})),
+        )
+        .await;
+        let gone = ResponseTemplate::new(404).set_body_json(json!({"message": "Not Found"}));
+        answers(&server, "/orgs/acme/teams/misspelt", gone).await;
+        let github = github(&server).await;
+        github.must_see_team("acme", "deployers").await.unwrap();
+        let error = github.must_see_team("acme", "misspelt").await.unwrap_err();
+        assert!(error.to_string().contains("may not see it"), "{error}");
+    });
+}
+
+#[test]
 fn membership_is_what_the_organisation_says() {
     run(async {
         let server = MockServer::start().await;
