@@ -272,8 +272,13 @@ impl<'de> Visitor<'de> for Seed<'_> {
         let inner = self.deeper()?;
         let mut members: Vec<(Box<str>, Value)> = Vec::new();
         let mut seen: HashSet<Box<str>> = HashSet::new();
+        let mut sorted = true;
         while let Some(key) = map.next_key_seed(KeySeed(self))? {
-            let twice = if members.len() < SCAN {
+            // The CLI sorts most objects: a key above the last one of a sorted object is new.
+            sorted = sorted && members.last().is_none_or(|(last, _)| **last < *key);
+            let twice = if sorted {
+                false
+            } else if members.len() < SCAN {
                 members.iter().any(|(k, _)| *k == key)
             } else {
                 if seen.is_empty() {

@@ -41,14 +41,22 @@ impl Object {
     /// The member of this name.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
-        let at = self.0.binary_search_by(|(k, _)| (**k).cmp(key)).ok()?;
-        self.0.get(at).map(|(_, v)| v)
+        self.0.get(self.position(key)?).map(|(_, v)| v)
     }
 
     /// Takes the member of this name out.
     pub fn take(&mut self, key: &str) -> Option<Value> {
-        let at = self.0.binary_search_by(|(k, _)| (**k).cmp(key)).ok()?;
-        Some(self.0.remove(at).1)
+        Some(self.0.remove(self.position(key)?).1)
+    }
+
+    fn position(&self, key: &str) -> Option<usize> {
+        /// Up to this many members a scan is faster: it reads only the names that are as long as the one it looks for.
+        const SCAN: usize = 48;
+        if self.0.len() <= SCAN {
+            self.0.iter().position(|(k, _)| **k == *key)
+        } else {
+            self.0.binary_search_by(|(k, _)| (**k).cmp(key)).ok()
+        }
     }
 
     /// The members in the order of their keys.
@@ -81,8 +89,12 @@ impl Value {
     /// An object of these members; of two with one name the last counts.
     #[must_use]
     pub fn object(members: impl IntoIterator<Item = (Box<str>, Value)>) -> Self {
+        let members: Vec<(Box<str>, Value)> = members.into_iter().collect();
+        if members.is_sorted_by(|a, b| a.0 < b.0) {
+            return Value::Object(Object(members));
+        }
         let unique: std::collections::BTreeMap<_, _> = members.into_iter().collect();
-        Value::Object(Object::from_unique(unique.into_iter().collect()))
+        Value::Object(Object(unique.into_iter().collect()))
     }
 
     /// The member of this name, if this is an object that has it.
@@ -230,14 +242,24 @@ impl Value {
 fn write_string(out: &mut String, s: &str) {
     use fmt::Write as _;
     out.push('"');
-    for c in s.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            c if (c as u32) < 0x20 => drop(write!(out, "\\u{:04x}", c as u32)),
-            c => out.push(c),
+    let mut rest = s;
+    // What needs no escape is most of a text: it is copied in one piece.
+    while let Some(at) = rest
+        .bytes()
+        .position(|b| matches!(b, b'"' | b'\\' | 0..0x20))
+    {
+        let (plain, escaped) = rest.split_at(at);
+        out.push_str(plain);
+        let mut chars = escaped.chars();
+        match chars.next() {
+            Some('"') => out.push_str("\\\""),
+            Some('\\') => out.push_str("\\\\"),
+            Some(c) => drop(write!(out, "\\u{:04x}", c as u32)),
+            None => {}
         }
+        rest = chars.as_str();
     }
+    out.push_str(rest);
     out.push('"');
 }
 
