@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use bundlegate::effect::{Inputs, World};
 use bundlegate::json::Limits;
-use bundlegate::plan::TYPES;
+use bundlegate::plan::{Plan, TYPES};
 use bundlegate::policy::{Catalogue, Embedded, Policy, PolicyRef, load};
 use bundlegate::rules::{Context, RULES, judge};
 use serde_json::Value;
@@ -60,6 +60,7 @@ fn main() -> ExitCode {
             plain.as_secs_f64() * 1e3,
         );
         if n == 10_000 {
+            breakdown(&bytes, &policy);
             failed |= over("time ratio", ratio, MAX_TIME_RATIO);
             if let Some(memory) = memory(&bytes) {
                 failed |= over(
@@ -133,27 +134,55 @@ fn policy() -> Policy {
     }
 }
 
-/// Reads and judges a plan; returns how many findings there are.
+/// Reads and judges a plan, with both of its digests; returns how many findings there are.
 fn verdict(bytes: &[u8], policy: &Policy) -> usize {
     black_box(Sha256::digest(bytes));
     let Ok(plan) = bundlegate::plan::read(bytes, &Limits::default()) else {
         return usize::MAX;
     };
-    let world = World::new(Inputs {
-        plan: &plan,
+    black_box(bundlegate::digest::intent(&plan));
+    judged(&World::new(inputs(&plan)), policy)
+}
+
+fn inputs(plan: &Plan) -> Inputs<'_> {
+    Inputs {
+        plan,
         bundle: None,
         base_bundle: None,
         state: None,
         warnings: None,
         targets: &[],
+    }
+}
+
+fn judged(world: &World<'_>, policy: &Policy) -> usize {
+    let now = jiff::Timestamp::UNIX_EPOCH;
+    let cx = Context { world, policy, now };
+    judge(&cx).findings.len()
+}
+
+/// Prints what the parts of a verdict take, each by itself.
+fn breakdown(bytes: &[u8], policy: &Policy) {
+    let limits = Limits::default();
+    let Ok(plan) = bundlegate::plan::read(bytes, &limits) else {
+        return;
+    };
+    let world = World::new(inputs(&plan));
+    println!(
+        "       of these: sha256 {:.1}, read {:.1}, intent digest {:.1}, effects {:.1}, rules {:.1} ms",
+        ms(|| Sha256::digest(bytes)),
+        ms(|| bundlegate::plan::read(bytes, &limits).is_ok()),
+        ms(|| bundlegate::digest::intent(&plan)),
+        ms(|| World::new(inputs(&plan))),
+        ms(|| judged(&world, policy)),
+    );
+}
+
+fn ms<T>(mut work: impl FnMut() -> T) -> f64 {
+    let fastest = fastest(10_000, || {
+        black_box(work());
     });
-    judge(&Context {
-        world: &world,
-        policy,
-        now: jiff::Timestamp::UNIX_EPOCH,
-    })
-    .findings
-    .len()
+    fastest.as_secs_f64() * 1e3
 }
 
 /// Every entry of every recorded plan that belongs to a deployed target.
