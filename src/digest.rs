@@ -3,6 +3,7 @@
 mod normalise;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::approval::{IntentDigest, Sha256Hex};
 use crate::json::Value;
@@ -181,7 +182,7 @@ struct Form {
 
 impl Form {
     fn entry(&mut self, entry: &Entry) -> Value {
-        let mut members: Vec<(Box<str>, Value)> =
+        let mut members: Vec<(Arc<str>, Value)> =
             vec![("action".into(), text(entry.action.as_str()))];
         if entry.gone {
             members.push(("gone".into(), Value::Bool(true)));
@@ -194,7 +195,7 @@ impl Form {
         }
         if let Some(state) = &entry.new_state {
             let value = self.value(&entry.key, &mut Trail::default(), &state.value);
-            let mut parts: Vec<(Box<str>, Value)> =
+            let mut parts: Vec<(Arc<str>, Value)> =
                 vec![("value".into(), value.unwrap_or(Value::Null))];
             if !state.vars.is_empty() {
                 // Two spellings can name one field: pairs, so that none is lost.
@@ -211,7 +212,7 @@ impl Form {
             }
             members.push(("new_state".into(), Value::object(parts)));
         }
-        let changes: Vec<(Box<str>, Value)> = entry
+        let changes: Vec<(Arc<str>, Value)> = entry
             .actionable()
             .filter_map(|(path, change)| {
                 Some((
@@ -229,7 +230,7 @@ impl Form {
     /// `None`: the change is about nothing but what a normaliser leaves out.
     fn change(&mut self, key: &ResourceKey, path: &FieldPath, change: &Change) -> Option<Value> {
         debug_assert!(change.action != Action::Skip);
-        let mut members: Vec<(Box<str>, Value)> =
+        let mut members: Vec<(Arc<str>, Value)> =
             vec![("action".into(), text(change.action.as_str()))];
         let mut any = change.old.is_none() && change.new.is_none();
         for (name, value) in [("old", &change.old), ("new", &change.new)] {
@@ -281,7 +282,7 @@ impl Form {
                 Value::Array(out)
             }
             Value::Object(members) => {
-                let mut out: Vec<(Box<str>, Value)> = Vec::with_capacity(members.len());
+                let mut out: Vec<(Arc<str>, Value)> = Vec::with_capacity(members.len());
                 for (name, member) in members.iter() {
                     trail.push(Mark::Field(name));
                     if let Some(member) = self.value(key, trail, member) {
@@ -314,8 +315,8 @@ fn dependencies(entry: &Entry) -> Value {
         edges
             .into_iter()
             .map(|(node, label)| {
-                let label = label.map(|l| (Box::from("label"), text(l)));
-                let node = (Box::from("node"), text(node));
+                let label = label.map(|l| (Arc::from("label"), text(l)));
+                let node = (Arc::from("node"), text(node));
                 Value::object(std::iter::once(node).chain(label))
             })
             .collect(),

@@ -131,6 +131,8 @@ pub struct Lost<'w> {
     pub namespace: Namespace,
     /// Full key of the schema or catalog with which it goes.
     pub container: &'w str,
+    /// Whether that is made again, and not only deleted.
+    pub recreated: bool,
 }
 
 impl<'a> World<'a> {
@@ -185,12 +187,14 @@ impl<'a> World<'a> {
         let mut add = |key: &str, short: &str, kind: &str, value: &Value| {
             for namespace in namespaces(kind, value) {
                 if let Some((_, container)) = holder(key, &namespace) {
+                    let recreated = container.action() == crate::plan::Action::Recreate;
                     let container = container.entry.key.full();
                     out.push(Lost {
                         resource: short.to_owned(),
                         kind: kind.to_owned(),
                         namespace,
                         container,
+                        recreated,
                     });
                     return;
                 }

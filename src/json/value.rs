@@ -1,6 +1,7 @@
 //! The JSON value: exact integers, unique and sorted keys.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// A JSON value as the strict reader yields it.
 ///
@@ -25,13 +26,13 @@ pub enum Value {
     Object(Object),
 }
 
-/// A JSON object: members sorted by key (by bytes), each key once.
+/// A JSON object: members sorted by key (by bytes), each key once. Objects of one document share the texts of their keys.
 #[derive(Clone, PartialEq, Default)]
-pub struct Object(Vec<(Box<str>, Value)>);
+pub struct Object(Vec<(Arc<str>, Value)>);
 
 impl Object {
     /// Makes an object of members whose keys are unique; sorts them.
-    pub(super) fn from_unique(mut members: Vec<(Box<str>, Value)>) -> Self {
+    pub(super) fn from_unique(mut members: Vec<(Arc<str>, Value)>) -> Self {
         if !members.is_sorted_by(|a, b| a.0 < b.0) {
             members.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         }
@@ -78,7 +79,7 @@ impl Object {
 }
 
 impl IntoIterator for Object {
-    type Item = (Box<str>, Value);
+    type Item = (Arc<str>, Value);
     type IntoIter = std::vec::IntoIter<Self::Item>;
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
@@ -88,8 +89,8 @@ impl IntoIterator for Object {
 impl Value {
     /// An object of these members; of two with one name the last counts.
     #[must_use]
-    pub fn object(members: impl IntoIterator<Item = (Box<str>, Value)>) -> Self {
-        let members: Vec<(Box<str>, Value)> = members.into_iter().collect();
+    pub fn object(members: impl IntoIterator<Item = (Arc<str>, Value)>) -> Self {
+        let members: Vec<(Arc<str>, Value)> = members.into_iter().collect();
         if members.is_sorted_by(|a, b| a.0 < b.0) {
             return Value::Object(Object(members));
         }
