@@ -3,10 +3,13 @@
 mod normalise;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::approval::{IntentDigest, Sha256Hex};
 use crate::json::Value;
-use crate::plan::{Action, Change, Engine, Entry, FieldPath, Plan, ResourceKey, Segment};
+use crate::plan::{
+    Action, Change, Engine, Entry, FieldPath, Mark, Plan, ResourceKey, Segment, Trail,
+};
 use crate::policy::Policy;
 use crate::secret::{REDACTED, Shown};
 
@@ -21,7 +24,8 @@ pub const INTENT_DOMAIN: &str = "bundlegate-intent-v1\n";
 pub struct Intent {
     /// The digest: SHA-256 over [`INTENT_DOMAIN`] and the canonical form.
     pub digest: IntentDigest,
-    canonical: Value,
+    /// What is hashed: [`INTENT_DOMAIN`] and the canonical form.
+    text: String,
     /// What was left out by a normaliser: which one, the short key, the field.
     pub left_out: Vec<(Normaliser, String, String)>,
     /// Fields that hold `[redacted]`: their value is in no digest.
@@ -37,32 +41,37 @@ impl std::fmt::Debug for Intent {
 impl Intent {
     /// The canonical form as it is hashed. It holds the plan's secrets: for tests and for comparing, never for people.
     #[must_use]
-    pub fn canonical(&self) -> String {
-        self.canonical.to_json()
+    pub fn canonical(&self) -> &str {
+        self.text.strip_prefix(INTENT_DOMAIN).unwrap_or_default()
     }
+}
 
-    /// The canonical form for people: the same, with `(secret)` in place of secrets.
-    #[must_use]
-    pub fn shown(&self) -> serde_json::Value {
-        let mut top = serde_json::Map::new();
-        for (name, value) in self
-            .canonical
-            .as_object()
-            .into_iter()
-            .flat_map(|o| o.iter())
-        {
-            let shown = match (name, value.as_object()) {
-                ("plan", Some(entries)) => entries
-                    .iter()
-                    .map(|(key, entry)| (key.to_owned(), shown_entry(key, entry)))
-                    .collect::<serde_json::Map<_, _>>()
-                    .into(),
-                _ => Shown::of("", Some(name), value).json().clone(),
-            };
-            top.insert(name.to_owned(), shown);
-        }
-        top.into()
+/// The canonical form of a plan for people: with `(secret)` in place of secrets. `None` as of [`intent`].
+#[must_use]
+pub fn shown(plan: &Plan) -> Option<serde_json::Value> {
+    if plan.engine != Engine::Direct {
+        return None;
     }
+    let mut form = Form::default();
+    let entries: serde_json::Map<_, _> = plan
+        .entries
+        .iter()
+        .map(|e| {
+            let key = e.key.full();
+            (key.to_owned(), shown_entry(key, &form.entry(e)))
+        })
+        .collect();
+    let mut top = serde_json::Map::new();
+    if let Some(lineage) = &plan.lineage {
+        let shown = Shown::of("", Some("lineage"), &text(lineage));
+        top.insert("lineage".to_owned(), shown.into_json());
+    }
+    top.insert("not_selected".to_owned(), plan.not_selected.into());
+    top.insert("plan".to_owned(), entries.into());
+    if let Some(serial) = plan.serial {
+        top.insert("serial".to_owned(), serial.into());
+    }
+    Some(top.into())
 }
 
 /// `changes` names the field in its key, not in the value's own member: each is shown by the field that it is about.
@@ -128,34 +137,36 @@ pub fn intent(plan: &Plan) -> Option<Intent> {
         return None;
     }
     let mut form = Form::default();
-    let entries = plan
-        .entries
-        .iter()
-        .map(|entry| (Box::from(entry.key.full()), form.entry(entry)));
-    let entries = Value::object(entries.collect::<Vec<_>>());
-    let mut members: Vec<(Box<str>, Value)> = vec![
-        ("not_selected".into(), number(plan.not_selected)),
-        ("plan".into(), entries),
-    ];
+    // Written entry by entry: as a tree the form of a large plan would take as much memory as the plan.
+    let mut out = format!("{INTENT_DOMAIN}{{");
     if let Some(lineage) = &plan.lineage {
-        members.push(("lineage".into(), Value::String(lineage.clone())));
+        out.push_str("\"lineage\":");
+        text(lineage).write_json(&mut out);
+        out.push(',');
     }
+    out.push_str(&format!(
+        "\"not_selected\":{},\"plan\":{{",
+        plan.not_selected
+    ));
+    for (i, entry) in plan.entries.iter().enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        text(entry.key.full()).write_json(&mut out);
+        out.push(':');
+        form.entry(entry).write_json(&mut out);
+    }
+    out.push('}');
     if let Some(serial) = plan.serial {
-        members.push(("serial".into(), number(serial)));
+        out.push_str(&format!(",\"serial\":{serial}"));
     }
-    let canonical = Value::object(members);
-    let mut text = INTENT_DOMAIN.to_owned();
-    canonical.write_json(&mut text);
+    out.push('}');
     Some(Intent {
-        digest: IntentDigest::of(text.as_bytes()),
-        canonical,
+        digest: IntentDigest::of(out.as_bytes()),
+        text: out,
         left_out: form.left_out.into_iter().collect(),
         redacted: form.redacted,
     })
-}
-
-fn number(n: u64) -> Value {
-    i64::try_from(n).map_or(Value::UInt(n), Value::Int)
 }
 
 fn text(text: &str) -> Value {
@@ -171,7 +182,7 @@ struct Form {
 
 impl Form {
     fn entry(&mut self, entry: &Entry) -> Value {
-        let mut members: Vec<(Box<str>, Value)> =
+        let mut members: Vec<(Arc<str>, Value)> =
             vec![("action".into(), text(entry.action.as_str()))];
         if entry.gone {
             members.push(("gone".into(), Value::Bool(true)));
@@ -183,9 +194,8 @@ impl Form {
             members.push(("depends_on".into(), dependencies(entry)));
         }
         if let Some(state) = &entry.new_state {
-            let mut root = FieldPath::default();
-            let value = self.value(&entry.key, &mut root, &state.value);
-            let mut parts: Vec<(Box<str>, Value)> =
+            let value = self.value(&entry.key, &mut Trail::default(), &state.value);
+            let mut parts: Vec<(Arc<str>, Value)> =
                 vec![("value".into(), value.unwrap_or(Value::Null))];
             if !state.vars.is_empty() {
                 // Two spellings can name one field: pairs, so that none is lost.
@@ -202,7 +212,7 @@ impl Form {
             }
             members.push(("new_state".into(), Value::object(parts)));
         }
-        let changes: Vec<(Box<str>, Value)> = entry
+        let changes: Vec<(Arc<str>, Value)> = entry
             .actionable()
             .filter_map(|(path, change)| {
                 Some((
@@ -220,12 +230,12 @@ impl Form {
     /// `None`: the change is about nothing but what a normaliser leaves out.
     fn change(&mut self, key: &ResourceKey, path: &FieldPath, change: &Change) -> Option<Value> {
         debug_assert!(change.action != Action::Skip);
-        let mut members: Vec<(Box<str>, Value)> =
+        let mut members: Vec<(Arc<str>, Value)> =
             vec![("action".into(), text(change.action.as_str()))];
         let mut any = change.old.is_none() && change.new.is_none();
         for (name, value) in [("old", &change.old), ("new", &change.new)] {
             if let Some(value) = value
-                && let Some(value) = self.value(key, &mut path.clone(), value)
+                && let Some(value) = self.value(key, &mut Trail::from(path), value)
             {
                 members.push((name.into(), value));
                 any = true;
@@ -235,16 +245,21 @@ impl Form {
     }
 
     /// The value in its canonical form; `None` where a normaliser leaves it out. The reader bounds the nesting.
-    fn value(&mut self, key: &ResourceKey, path: &mut FieldPath, value: &Value) -> Option<Value> {
+    fn value<'v>(
+        &mut self,
+        key: &ResourceKey,
+        trail: &mut Trail<'v>,
+        value: &'v Value,
+    ) -> Option<Value> {
         if normalise::applies(key) {
-            match normalise::normal(key, path, value) {
+            match normalise::normal(key, trail, value) {
                 Normal::Same => {}
                 Normal::Gone(by) => {
-                    self.note(by, key, path);
+                    self.note(by, key, trail);
                     return None;
                 }
                 Normal::Other(by, other) => {
-                    self.note(by, key, path);
+                    self.note(by, key, trail);
                     return Some(other);
                 }
             }
@@ -252,27 +267,28 @@ impl Form {
         Some(match value {
             Value::String(s) => {
                 if &**s == REDACTED {
-                    self.redacted.push(format!("{} {path}", key.short()));
+                    self.redacted
+                        .push(format!("{} {}", key.short(), trail.path()));
                 }
                 value.clone()
             }
             Value::Array(items) => {
                 let mut out = Vec::with_capacity(items.len());
                 for (i, item) in items.iter().enumerate() {
-                    path.push(Segment::Index(i));
-                    out.extend(self.value(key, path, item));
-                    path.pop();
+                    trail.push(Mark::Index(i));
+                    out.extend(self.value(key, trail, item));
+                    trail.pop();
                 }
                 Value::Array(out)
             }
             Value::Object(members) => {
-                let mut out: Vec<(Box<str>, Value)> = Vec::with_capacity(members.len());
+                let mut out: Vec<(Arc<str>, Value)> = Vec::with_capacity(members.len());
                 for (name, member) in members.iter() {
-                    path.push(Segment::Field(name.into()));
-                    if let Some(member) = self.value(key, path, member) {
+                    trail.push(Mark::Field(name));
+                    if let Some(member) = self.value(key, trail, member) {
                         out.push((name.into(), member));
                     }
-                    path.pop();
+                    trail.pop();
                 }
                 Value::object(out)
             }
@@ -280,9 +296,9 @@ impl Form {
         })
     }
 
-    fn note(&mut self, by: Normaliser, key: &ResourceKey, path: &FieldPath) {
+    fn note(&mut self, by: Normaliser, key: &ResourceKey, trail: &Trail<'_>) {
         self.left_out
-            .insert((by, key.short().to_owned(), path.to_string()));
+            .insert((by, key.short().to_owned(), trail.path().to_string()));
     }
 }
 
@@ -299,8 +315,8 @@ fn dependencies(entry: &Entry) -> Value {
         edges
             .into_iter()
             .map(|(node, label)| {
-                let label = label.map(|l| (Box::from("label"), text(l)));
-                let node = (Box::from("node"), text(node));
+                let label = label.map(|l| (Arc::from("label"), text(l)));
+                let node = (Arc::from("node"), text(node));
                 Value::object(std::iter::once(node).chain(label))
             })
             .collect(),

@@ -86,36 +86,40 @@ pub fn looks_like_token(text: &str) -> bool {
     if text.len() < 16 {
         return false;
     }
-    // Nothing but a long word with a digit can be one: most texts end here.
-    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'));
-    let long = words
-        .filter(|w| w.len() >= 16)
-        .any(|w| w.bytes().any(|b| b.is_ascii_digit()));
-    if !long
-        && !text.contains("PRIVATE KEY-----")
-        && !text.contains("Key=")
-        && !text.contains("eyJ")
-    {
-        return false;
+    let is_token = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    // One pass over the bytes, after which most texts need no closer look.
+    let (mut long_word, mut sign) = (false, false);
+    let (mut length, mut digit, mut before) = (0_usize, false, 0_u8);
+    for b in text.bytes() {
+        // `AccountKey=`, `eyJ`, `PRIVATE KEY-----`
+        sign |= b == b'=' || (b == b'J' && before == b'y') || (b == b'-' && before == b'Y');
+        before = b;
+        (length, digit) = if is_token(b) {
+            (length + 1, digit || b.is_ascii_digit())
+        } else {
+            (0, false)
+        };
+        long_word |= length >= 16 && digit;
     }
-    let is_token = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let starts = TOKEN_STARTS.iter().any(|(start, more)| {
-        text.match_indices(start).any(|(at, _)| {
-            let apart = text
-                .get(..at)
-                .and_then(|b| b.chars().next_back())
-                .is_none_or(|c| !is_token(c));
-            let rest = text.get(at + start.len()..).unwrap_or_default();
-            let word: String = rest.chars().take_while(|c| is_token(*c)).collect();
-            // A word of letters alone is a name ("sk-learn-experiments"), not a token.
-            apart && word.len() >= *more && word.bytes().any(|b| b.is_ascii_digit())
+    // A word of letters alone is a name ("sk-learn-experiments"), not a token.
+    let is_secret = |word: &str| {
+        TOKEN_STARTS.iter().any(|(start, more)| {
+            // Compared by length first: no other part of this costs less.
+            word.len() >= start.len() + more
+                && word
+                    .strip_prefix(start)
+                    .is_some_and(|r| r.bytes().any(|b| b.is_ascii_digit()))
         })
-    });
-    starts
-        || text.contains("PRIVATE KEY-----")
-        || text.contains("AccountKey=")
-        || text.contains("SharedAccessKey=")
-        || is_jwt(text)
+    };
+    (long_word
+        && text
+            .split(|c: char| !(c.is_ascii() && is_token(c as u8)))
+            .any(is_secret))
+        || (sign
+            && (text.contains("PRIVATE KEY-----")
+                || text.contains("AccountKey=")
+                || text.contains("SharedAccessKey=")
+                || is_jwt(text)))
 }
 
 /// Three base64url parts, the first two of which start like `{"`.
@@ -149,6 +153,12 @@ impl Shown {
     #[must_use]
     pub fn json(&self) -> &serde_json::Value {
         &self.0
+    }
+
+    /// The same, taken out.
+    #[must_use]
+    pub fn into_json(self) -> serde_json::Value {
+        self.0
     }
 
     /// The value as people read it: a string without quotes, everything else as compact JSON.

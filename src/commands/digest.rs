@@ -90,10 +90,7 @@ pub(super) fn run(args: &DigestArgs, globals: Globals) -> Result<Exit, Failure> 
                 reason: by.reason(),
             })
             .collect(),
-        canonical: intent
-            .as_ref()
-            .filter(|_| args.explain)
-            .map(digest::Intent::shown),
+        canonical: args.explain.then(|| digest::shown(&loaded.plan)).flatten(),
     });
     outputs.write(&report, globals)?;
     Ok(Exit::Open)

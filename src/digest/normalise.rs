@@ -4,7 +4,7 @@
 //! like something that was left out.
 
 use crate::json::Value;
-use crate::plan::{FieldPath, ResourceKey, Segment};
+use crate::plan::{Mark, ResourceKey, Trail};
 
 /// A named reason to leave something out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,17 +71,15 @@ pub(super) fn applies(key: &ResourceKey) -> bool {
 }
 
 /// What becomes of the value at a path of a resource.
-pub(super) fn normal(key: &ResourceKey, path: &FieldPath, value: &Value) -> Normal {
+pub(super) fn normal(key: &ResourceKey, trail: &Trail<'_>, value: &Value) -> Normal {
     match key.kind() {
-        "job_runs" if is_path(path, &["lifecycle", "triggers", "on_bundle_deploy"]) => {
-            match value {
-                Value::String(text) if is_uuid(text) => {
-                    Normal::Other(Normaliser::JobRunTrigger, Value::String(LEFT_OUT.into()))
-                }
-                _ => Normal::Same,
+        "job_runs" if is_at(trail, &["lifecycle", "triggers", "on_bundle_deploy"]) => match value {
+            Value::String(text) if is_uuid(text) => {
+                Normal::Other(Normaliser::JobRunTrigger, Value::String(LEFT_OUT.into()))
             }
-        }
-        "jobs" | "pipelines" if is_path(path, &["deployment", "version_id"]) => {
+            _ => Normal::Same,
+        },
+        "jobs" | "pipelines" if is_at(trail, &["deployment", "version_id"]) => {
             Normal::Gone(Normaliser::DeploymentVersion)
         }
         "jobs" | "pipelines" => match value {
@@ -95,13 +93,13 @@ pub(super) fn normal(key: &ResourceKey, path: &FieldPath, value: &Value) -> Norm
     }
 }
 
-fn is_path(path: &FieldPath, names: &[&str]) -> bool {
-    path.segments().len() == names.len()
-        && path
-            .segments()
+fn is_at(trail: &Trail<'_>, names: &[&str]) -> bool {
+    trail.marks().len() == names.len()
+        && trail
+            .marks()
             .iter()
             .zip(names)
-            .all(|(segment, name)| matches!(segment, Segment::Field(field) if **field == **name))
+            .all(|(mark, name)| *mark == Mark::Field(name))
 }
 
 /// 8-4-4-4-12 lower-case hex digits, as the CLI writes it.

@@ -1,5 +1,7 @@
 //! What lives in which schema and catalog.
 
+use std::collections::HashMap;
+
 use super::{Effect, Field, World};
 use crate::json::Value;
 
@@ -13,12 +15,6 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Whether this is `other` or holds it.
-    #[must_use]
-    pub fn holds(&self, other: &Namespace) -> bool {
-        self.catalog == other.catalog && (self.schema.is_none() || self.schema == other.schema)
-    }
-
     /// The full name.
     #[must_use]
     pub fn full_name(&self) -> String {
@@ -89,6 +85,19 @@ pub fn namespaces(kind: &str, value: &Value) -> Vec<Namespace> {
     }
 }
 
+/// The types that live in a schema or catalog or publish to one: those that [`namespaces`] knows.
+const PLACED: &[&str] = &[
+    "schemas",
+    "volumes",
+    "registered_models",
+    "secrets",
+    "quality_monitors",
+    "vector_search_indexes",
+    "synced_database_tables",
+    "postgres_synced_tables",
+    "pipelines",
+];
+
 /// The container that an effect on a schema or catalog is about.
 fn own_namespace(kind: &str, value: &Value) -> Option<Namespace> {
     let text = |name: &str| {
@@ -122,14 +131,16 @@ pub struct Lost<'w> {
     pub namespace: Namespace,
     /// Full key of the schema or catalog with which it goes.
     pub container: &'w str,
+    /// Whether that is made again, and not only deleted.
+    pub recreated: bool,
 }
 
 impl<'a> World<'a> {
     /// The schemas and catalogs that this plan deletes or recreates.
     #[must_use]
     pub fn lost_containers(&self) -> Vec<(Namespace, &Effect<'a>)> {
-        self.resources()
-            .filter(|e| e.loses() && matches!(e.kind(), "schemas" | "catalogs"))
+        self.where_kind(|kind| matches!(kind, "schemas" | "catalogs"))
+            .filter(|e| e.loses())
             .filter_map(|e| {
                 let now = e
                     .remote()
@@ -148,25 +159,48 @@ impl<'a> World<'a> {
         if containers.is_empty() {
             return Vec::new();
         }
+        // By their names: a plan can delete thousands.
+        let mut places: HashMap<(&str, Option<&str>), Vec<usize>> = HashMap::new();
+        for (at, (place, _)) in containers.iter().enumerate() {
+            let place = (place.catalog.as_str(), place.schema.as_deref());
+            places.entry(place).or_default().push(at);
+        }
+        // The first container of the namespace, or of its whole catalog, that is not the resource itself.
+        let holder = |key: &str, namespace: &Namespace| {
+            let catalog = namespace.catalog.as_str();
+            let schema = namespace.schema.as_deref();
+            [Some(None), schema.map(Some)]
+                .into_iter()
+                .flatten()
+                .filter_map(|schema| {
+                    let mut all = places.get(&(catalog, schema))?.iter();
+                    all.find(|at| {
+                        containers
+                            .get(**at)
+                            .is_some_and(|(_, e)| e.entry.key.full() != key)
+                    })
+                })
+                .min()
+                .and_then(|at| containers.get(*at))
+        };
         let mut out = Vec::new();
         let mut add = |key: &str, short: &str, kind: &str, value: &Value| {
             for namespace in namespaces(kind, value) {
-                if let Some((_, container)) = containers
-                    .iter()
-                    .find(|(c, e)| c.holds(&namespace) && e.entry.key.full() != key)
-                {
+                if let Some((_, container)) = holder(key, &namespace) {
+                    let recreated = container.action() == crate::plan::Action::Recreate;
                     let container = container.entry.key.full();
                     out.push(Lost {
                         resource: short.to_owned(),
                         kind: kind.to_owned(),
                         namespace,
                         container,
+                        recreated,
                     });
                     return;
                 }
             }
         };
-        for e in self.resources() {
+        for e in self.where_kind(|kind| PLACED.contains(&kind)) {
             if e.loses() || e.action() == crate::plan::Action::Create || e.entry.is_gone() {
                 continue;
             }
@@ -219,31 +253,15 @@ impl<'a> World<'a> {
     /// What stays by the plan and may live in a container that does not: nothing tells where it lives.
     #[must_use]
     pub fn placeless(&self) -> Vec<&Effect<'a>> {
-        const PLACED: &[&str] = &[
-            "schemas",
-            "volumes",
-            "registered_models",
-            "secrets",
-            "quality_monitors",
-            "vector_search_indexes",
-            "synced_database_tables",
-            "postgres_synced_tables",
-            "pipelines",
-        ];
         if self.lost_containers().is_empty() {
             return Vec::new();
         }
         let stays = |e: &&Effect<'a>| {
             !e.loses() && e.action() != crate::plan::Action::Create && !e.entry.is_gone()
         };
-        self.resources()
+        self.where_kind(|kind| PLACED.contains(&kind))
             .filter(stays)
-            .filter(|e| {
-                PLACED.contains(&e.kind())
-                    && e.remote().is_none()
-                    && e.deployed.is_none()
-                    && e.config.is_none()
-            })
+            .filter(|e| e.remote().is_none() && e.deployed.is_none() && e.config.is_none())
             .collect()
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::json::Value;
-use crate::plan::{FieldPath, Segment};
+use crate::plan::{FieldPath, Mark, Trail};
 
 /// One field in which two states differ.
 #[derive(Debug, Clone)]
@@ -111,7 +111,7 @@ fn same_multiset(x: &[Value], y: &[Value]) -> bool {
 pub fn differences<'v>(from: &'v Value, to: &'v Value) -> Vec<Difference<'v>> {
     let mut out = Vec::new();
     walk(
-        &mut FieldPath::default(),
+        &mut Trail::default(),
         None,
         Some(from),
         Some(to),
@@ -126,7 +126,7 @@ pub fn differences<'v>(from: &'v Value, to: &'v Value) -> Vec<Difference<'v>> {
 pub fn differences_by_index<'v>(from: &'v Value, to: &'v Value) -> Vec<Difference<'v>> {
     let mut out = Vec::new();
     walk(
-        &mut FieldPath::default(),
+        &mut Trail::default(),
         None,
         Some(from),
         Some(to),
@@ -137,7 +137,7 @@ pub fn differences_by_index<'v>(from: &'v Value, to: &'v Value) -> Vec<Differenc
 }
 
 fn walk<'v>(
-    path: &mut FieldPath,
+    trail: &mut Trail<'v>,
     list: Option<&str>,
     from: Option<&'v Value>,
     to: Option<&'v Value>,
@@ -147,14 +147,14 @@ fn walk<'v>(
     match (from, to) {
         (Some(Value::Object(x)), Some(Value::Object(y))) => {
             for (k, v) in x.iter() {
-                path.push(Segment::Field(k.into()));
-                walk(path, Some(k), Some(v), y.get(k), identity, out);
-                path.pop();
+                trail.push(Mark::Field(k));
+                walk(trail, Some(k), Some(v), y.get(k), identity, out);
+                trail.pop();
             }
             for (k, v) in y.iter().filter(|(k, _)| x.get(k).is_none()) {
-                path.push(Segment::Field(k.into()));
-                walk(path, Some(k), None, Some(v), identity, out);
-                path.pop();
+                trail.push(Mark::Field(k));
+                walk(trail, Some(k), None, Some(v), identity, out);
+                trail.pop();
             }
         }
         (Some(Value::Array(x)), Some(Value::Array(y))) => {
@@ -162,29 +162,29 @@ fn walk<'v>(
                 (Some(x), Some(y)) if identity => {
                     let ids = x.keys().chain(y.keys().filter(|id| !x.contains_key(*id)));
                     for id in ids {
-                        path.push(Segment::Item(id.0.into(), id.1.into()));
+                        trail.push(Mark::Item(id.0, id.1));
                         walk(
-                            path,
+                            trail,
                             None,
                             x.get(id).copied(),
                             y.get(id).copied(),
                             identity,
                             out,
                         );
-                        path.pop();
+                        trail.pop();
                     }
                 }
                 _ if x.len() == y.len() && same_multiset(x, y) => {}
                 // Of the same length: item by item, as the CLI compares them.
                 _ if x.len() == y.len() => {
                     for (i, (x, y)) in x.iter().zip(y).enumerate() {
-                        path.push(Segment::Index(i));
-                        walk(path, None, Some(x), Some(y), identity, out);
-                        path.pop();
+                        trail.push(Mark::Index(i));
+                        walk(trail, None, Some(x), Some(y), identity, out);
+                        trail.pop();
                     }
                 }
                 _ => out.push(Difference {
-                    path: path.clone(),
+                    path: trail.path(),
                     from,
                     to,
                 }),
@@ -192,7 +192,7 @@ fn walk<'v>(
         }
         _ if same(list, from, to) => {}
         _ => out.push(Difference {
-            path: path.clone(),
+            path: trail.path(),
             from,
             to,
         }),

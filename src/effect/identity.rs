@@ -2,7 +2,6 @@
 
 use super::{Effect, Field, World};
 use crate::json::Value;
-use crate::plan::FieldPath;
 
 /// The types that run as somebody: `run_as` in their definition (Databricks CLI 1.13; alerts and apps as of 1.20).
 pub const IDENTITY_TYPES: &[&str] = &["jobs", "pipelines", "alerts", "apps"];
@@ -117,6 +116,14 @@ pub enum RunAs {
 }
 
 impl RunAs {
+    /// Of a `run_as` as it stands in a value in which nothing waits for a reference.
+    fn plain(run_as: Option<&Value>) -> Self {
+        match run_as {
+            None | Some(Value::Null) => RunAs::Unset,
+            Some(v) => principal_of(v).map_or(RunAs::Empty, RunAs::Is),
+        }
+    }
+
     fn of<'f>(field: impl Fn(&[&str]) -> Field<'f>) -> Self {
         for kind in Kind::ALL {
             match field(&["run_as", kind.field()]) {
@@ -153,12 +160,23 @@ impl<'a> World<'a> {
     /// Whom the deploy will set as `run_as`.
     #[must_use]
     pub fn run_as_after(&self, effect: &Effect<'a>) -> RunAs {
-        RunAs::of(|names| self.after_at(effect, names))
+        match &effect.entry.new_state {
+            Some(sent) if sent.vars.is_empty() => RunAs::plain(sent.value.get("run_as")),
+            _ => RunAs::of(|names| self.after_at(effect, names)),
+        }
     }
 
     /// Whom the definition names: what the CLI sends, else what stands.
     #[must_use]
     pub fn run_as_standing(&self, effect: &Effect<'a>) -> RunAs {
+        if effect.sent().is_some() {
+            return self.run_as_after(effect);
+        }
+        let remote_only =
+            effect.entry.changes.is_empty() && effect.config.is_none() && effect.deployed.is_none();
+        if remote_only {
+            return RunAs::plain(effect.remote().and_then(|r| r.get("run_as")));
+        }
         RunAs::of(|names| self.standing_at(effect, names))
     }
 
@@ -182,9 +200,7 @@ impl<'a> World<'a> {
         {
             return Some(RunAs::of(|names| Field::of(deployed.config.at(names))));
         }
-        let old = |names: &[&str]| {
-            Field::of(effect.in_changes(&FieldPath::of(names), |c| c.old.as_ref()))
-        };
+        let old = |names: &[&str]| Field::of(effect.in_changes_at(names, |c| c.old.as_ref()));
         match RunAs::of(old) {
             RunAs::Unset => None,
             found => Some(found),

@@ -8,6 +8,7 @@ mod identity;
 mod reference;
 mod renamed;
 mod sent;
+mod signs;
 
 pub use container::{Lost, Namespace, namespaces};
 pub use diff::{Difference, differences, differences_by_index, item_identity, same};
@@ -17,8 +18,10 @@ pub use identity::{
 pub(crate) use reference::nodes;
 pub use renamed::Successor;
 pub use sent::{Named, indexed};
+pub(crate) use signs::Signs;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::bundle::{Bundle, Deployed, Location, State, Warnings};
 use crate::json::Value;
@@ -49,6 +52,8 @@ pub struct World<'a> {
     /// What it was made of.
     pub inputs: Inputs<'a>,
     effects: Vec<Effect<'a>>,
+    /// Where the effects of each type are: sorted by key, they stand next to each other.
+    kinds: Vec<(&'a str, Range<usize>)>,
 }
 
 /// One entry, with what the other inputs say about it.
@@ -60,6 +65,8 @@ pub struct Effect<'a> {
     pub config: Option<&'a Value>,
     /// What the last deploy set.
     pub deployed: Option<&'a Deployed>,
+    /// What the texts of [`World::standing_value`] hold.
+    pub(crate) signs: Signs<'a>,
 }
 
 /// What is known of a field.
@@ -165,6 +172,14 @@ impl<'a> Effect<'a> {
         self.entry.new_state.as_ref().map(|s| &s.value)
     }
 
+    /// [`World::standing_value`]
+    fn standing_value(&self) -> Option<&'a Value> {
+        self.sent()
+            .or(self.remote())
+            .or(self.config)
+            .or(self.deployed.map(|d| &d.config))
+    }
+
     /// The change that names exactly this field.
     #[must_use]
     pub fn change(&self, path: &FieldPath) -> Option<&'a Change> {
@@ -193,15 +208,30 @@ impl<'a> Effect<'a> {
             })
     }
 
+    /// [`Effect::in_changes`] for a chain of names.
+    #[must_use]
+    pub fn in_changes_at(
+        &self,
+        names: &[&str],
+        pick: impl Fn(&Change) -> Option<&Value>,
+    ) -> Option<&'a Value> {
+        self.entry
+            .changes
+            .iter()
+            .filter(|(p, _)| p.covers_names(names))
+            .find_map(|(p, c)| pick(c)?.at(names.get(p.segments().len()..)?))
+    }
+
     /// The reference that this field, or one above it, waits for.
     #[must_use]
     pub fn waits_for(&self, path: &FieldPath) -> Option<&'a str> {
+        self.waits_where(|p| p.covers(path))
+    }
+
+    fn waits_where(&self, is: impl Fn(&FieldPath) -> bool) -> Option<&'a str> {
         let state = self.entry.new_state.as_ref()?;
-        state
-            .vars
-            .iter()
-            .find(|(p, _)| p.covers(path))
-            .map(|(_, text)| &**text)
+        let found = state.vars.iter().find(|(p, _)| is(p))?;
+        Some(&found.1)
     }
 
     /// Whether a field at, above or below this one waits for a reference.
@@ -249,17 +279,31 @@ impl<'a> World<'a> {
         let state = inputs
             .state
             .filter(|s| s.lineage == inputs.plan.lineage && s.serial == inputs.plan.serial);
-        let effects = inputs
-            .plan
-            .entries
-            .iter()
-            .map(|entry| Effect {
+        let effect = |entry: &'a Entry| {
+            let mut effect = Effect {
                 entry,
                 config: inputs.bundle.and_then(|b| b.resource(&entry.key)),
                 deployed: state.and_then(|s| s.deployed(entry.key.full())),
-            })
-            .collect();
-        Self { inputs, effects }
+                signs: Signs::default(),
+            };
+            if let Some(value) = effect.standing_value() {
+                effect.signs = Signs::of(effect.kind(), value);
+            }
+            effect
+        };
+        let effects: Vec<Effect<'a>> = inputs.plan.entries.iter().map(effect).collect();
+        let mut kinds: Vec<(&'a str, Range<usize>)> = Vec::new();
+        for (at, e) in effects.iter().enumerate() {
+            match kinds.last_mut() {
+                Some((kind, range)) if *kind == e.kind() => range.end = at + 1,
+                _ => kinds.push((e.kind(), at..at + 1)),
+            }
+        }
+        Self {
+            inputs,
+            effects,
+            kinds,
+        }
     }
 
     /// All effects, sorted by key.
@@ -275,7 +319,19 @@ impl<'a> World<'a> {
 
     /// The effects on resources of one type.
     pub fn of_kind<'s>(&'s self, kind: &'s str) -> impl Iterator<Item = &'s Effect<'a>> {
-        self.resources().filter(move |e| e.kind() == kind)
+        self.where_kind(move |k| k == kind)
+    }
+
+    /// The effects on resources of the types that fit, in the order of their keys; asks once for each type.
+    pub fn where_kind<'s>(
+        &'s self,
+        fits: impl Fn(&str) -> bool + 's,
+    ) -> impl Iterator<Item = &'s Effect<'a>> {
+        self.kinds
+            .iter()
+            .filter(move |(kind, _)| fits(kind))
+            .flat_map(|(_, range)| self.effects.get(range.clone()).unwrap_or_default())
+            .filter(|e| e.is_resource())
     }
 
     /// The effects on sub-resources of one sort.
@@ -310,18 +366,12 @@ impl<'a> World<'a> {
     /// [`World::after`] for a chain of names.
     #[must_use]
     pub fn after_at(&self, effect: &Effect<'a>, names: &[&str]) -> Field<'a> {
-        match effect.sent() {
-            None => Field::Absent,
-            Some(sent)
-                if effect
-                    .entry
-                    .new_state
-                    .as_ref()
-                    .is_some_and(|s| s.vars.is_empty()) =>
-            {
-                Field::of(sent.at(names))
-            }
-            Some(_) => self.after(effect, &FieldPath::of(names)),
+        let Some(sent) = effect.sent() else {
+            return Field::Absent;
+        };
+        match effect.waits_where(|p| p.covers_names(names)) {
+            Some(text) => self.resolved(text),
+            None => Field::of(sent.at(names)),
         }
     }
 
@@ -329,11 +379,7 @@ impl<'a> World<'a> {
     #[must_use]
     pub fn now_at(&self, effect: &Effect<'a>, names: &[&str]) -> Field<'a> {
         Field::of(effect.remote().and_then(|v| v.at(names))).or_else(|| {
-            if effect.entry.changes.is_empty() {
-                return Field::of(effect.deployed.and_then(|d| d.config.at(names)));
-            }
-            let path = FieldPath::of(names);
-            Field::of(effect.in_changes(&path, |c| c.old.as_ref()))
+            Field::of(effect.in_changes_at(names, |c| c.old.as_ref()))
                 .or_else(|| Field::of(effect.deployed.and_then(|d| d.config.at(names))))
         })
     }
@@ -346,11 +392,7 @@ impl<'a> World<'a> {
         }
         Field::of(effect.remote().and_then(|v| v.at(names)))
             .or_else(|| {
-                if effect.entry.changes.is_empty() {
-                    return Field::Absent;
-                }
-                let path = FieldPath::of(names);
-                Field::of(effect.in_changes(&path, |c| c.new.as_ref().or(c.old.as_ref())))
+                Field::of(effect.in_changes_at(names, |c| c.new.as_ref().or(c.old.as_ref())))
             })
             .or_else(|| match effect.config.and_then(|c| c.at(names)) {
                 Some(Value::String(text)) if text.contains("${") => self.resolved(text),
@@ -362,11 +404,7 @@ impl<'a> World<'a> {
     /// The value whole, as it stands.
     #[must_use]
     pub fn standing_value(&self, effect: &Effect<'a>) -> Option<&'a Value> {
-        effect
-            .sent()
-            .or(effect.remote())
-            .or(effect.config)
-            .or(effect.deployed.map(|d| &d.config))
+        effect.standing_value()
     }
 
     /// Where a field of this entry stands in the bundle's source.

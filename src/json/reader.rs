@@ -1,7 +1,9 @@
 //! The strict reader: `serde_json` with a visitor of our own.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
@@ -75,7 +77,12 @@ impl Error {
 pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Value, Error> {
     recognise(bytes, limits)?;
     let mut de = serde_json::Deserializer::from_slice(bytes);
-    let value = Seed { limits, depth: 0 }
+    let seed = Seed {
+        limits,
+        depth: 0,
+        keys: &RefCell::default(),
+    };
+    let value = seed
         .deserialize(&mut de)
         .map_err(|e| syntax_error(bytes, &e))?;
     de.end().map_err(|e| {
@@ -173,6 +180,8 @@ fn syntax_error(bytes: &[u8], e: &serde_json::Error) -> Error {
 struct Seed<'l> {
     limits: &'l Limits,
     depth: usize,
+    /// The keys that the document has had so far: most stand in it thousands of times, and each is kept once.
+    keys: &'l RefCell<HashSet<Arc<str>>>,
 }
 
 impl<'l> Seed<'l> {
@@ -184,8 +193,8 @@ impl<'l> Seed<'l> {
             )));
         }
         Ok(Seed {
-            limits: self.limits,
             depth: self.depth + 1,
+            ..self
         })
     }
 
@@ -270,10 +279,15 @@ impl<'de> Visitor<'de> for Seed<'_> {
         /// Up to this many members a scan is faster than a set.
         const SCAN: usize = 24;
         let inner = self.deeper()?;
-        let mut members: Vec<(Box<str>, Value)> = Vec::new();
-        let mut seen: HashSet<Box<str>> = HashSet::new();
+        let mut members: Vec<(Arc<str>, Value)> = Vec::new();
+        let mut seen: HashSet<Arc<str>> = HashSet::new();
+        let mut sorted = true;
         while let Some(key) = map.next_key_seed(KeySeed(self))? {
-            let twice = if members.len() < SCAN {
+            // The CLI sorts most objects: a key above the last one of a sorted object is new.
+            sorted = sorted && members.last().is_none_or(|(last, _)| **last < *key);
+            let twice = if sorted {
+                false
+            } else if members.len() < SCAN {
                 members.iter().any(|(k, _)| *k == key)
             } else {
                 if seen.is_empty() {
@@ -303,20 +317,26 @@ impl<'de> Visitor<'de> for Seed<'_> {
 struct KeySeed<'l>(Seed<'l>);
 
 impl<'de> DeserializeSeed<'de> for KeySeed<'_> {
-    type Value = Box<str>;
-    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Box<str>, D::Error> {
+    type Value = Arc<str>;
+    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Arc<str>, D::Error> {
         d.deserialize_str(self)
     }
 }
 
 impl Visitor<'_> for KeySeed<'_> {
-    type Value = Box<str>;
+    type Value = Arc<str>;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a key")
     }
-    fn visit_str<E: serde::de::Error>(self, s: &str) -> Result<Box<str>, E> {
+    fn visit_str<E: serde::de::Error>(self, s: &str) -> Result<Arc<str>, E> {
         self.0.text(s)?;
-        Ok(s.into())
+        let mut keys = self.0.keys.borrow_mut();
+        if let Some(key) = keys.get(s) {
+            return Ok(key.clone());
+        }
+        let key: Arc<str> = s.into();
+        keys.insert(key.clone());
+        Ok(key)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The JSON value: exact integers, unique and sorted keys.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// A JSON value as the strict reader yields it.
 ///
@@ -25,13 +26,13 @@ pub enum Value {
     Object(Object),
 }
 
-/// A JSON object: members sorted by key (by bytes), each key once.
+/// A JSON object: members sorted by key (by bytes), each key once. Objects of one document share the texts of their keys.
 #[derive(Clone, PartialEq, Default)]
-pub struct Object(Vec<(Box<str>, Value)>);
+pub struct Object(Vec<(Arc<str>, Value)>);
 
 impl Object {
     /// Makes an object of members whose keys are unique; sorts them.
-    pub(super) fn from_unique(mut members: Vec<(Box<str>, Value)>) -> Self {
+    pub(super) fn from_unique(mut members: Vec<(Arc<str>, Value)>) -> Self {
         if !members.is_sorted_by(|a, b| a.0 < b.0) {
             members.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         }
@@ -41,14 +42,22 @@ impl Object {
     /// The member of this name.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
-        let at = self.0.binary_search_by(|(k, _)| (**k).cmp(key)).ok()?;
-        self.0.get(at).map(|(_, v)| v)
+        self.0.get(self.position(key)?).map(|(_, v)| v)
     }
 
     /// Takes the member of this name out.
     pub fn take(&mut self, key: &str) -> Option<Value> {
-        let at = self.0.binary_search_by(|(k, _)| (**k).cmp(key)).ok()?;
-        Some(self.0.remove(at).1)
+        Some(self.0.remove(self.position(key)?).1)
+    }
+
+    fn position(&self, key: &str) -> Option<usize> {
+        /// Up to this many members a scan is faster: it reads only the names that are as long as the one it looks for.
+        const SCAN: usize = 48;
+        if self.0.len() <= SCAN {
+            self.0.iter().position(|(k, _)| **k == *key)
+        } else {
+            self.0.binary_search_by(|(k, _)| (**k).cmp(key)).ok()
+        }
     }
 
     /// The members in the order of their keys.
@@ -70,7 +79,7 @@ impl Object {
 }
 
 impl IntoIterator for Object {
-    type Item = (Box<str>, Value);
+    type Item = (Arc<str>, Value);
     type IntoIter = std::vec::IntoIter<Self::Item>;
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
@@ -80,9 +89,13 @@ impl IntoIterator for Object {
 impl Value {
     /// An object of these members; of two with one name the last counts.
     #[must_use]
-    pub fn object(members: impl IntoIterator<Item = (Box<str>, Value)>) -> Self {
+    pub fn object(members: impl IntoIterator<Item = (Arc<str>, Value)>) -> Self {
+        let members: Vec<(Arc<str>, Value)> = members.into_iter().collect();
+        if members.is_sorted_by(|a, b| a.0 < b.0) {
+            return Value::Object(Object(members));
+        }
         let unique: std::collections::BTreeMap<_, _> = members.into_iter().collect();
-        Value::Object(Object::from_unique(unique.into_iter().collect()))
+        Value::Object(Object(unique.into_iter().collect()))
     }
 
     /// The member of this name, if this is an object that has it.
@@ -230,14 +243,24 @@ impl Value {
 fn write_string(out: &mut String, s: &str) {
     use fmt::Write as _;
     out.push('"');
-    for c in s.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            c if (c as u32) < 0x20 => drop(write!(out, "\\u{:04x}", c as u32)),
-            c => out.push(c),
+    let mut rest = s;
+    // What needs no escape is most of a text: it is copied in one piece.
+    while let Some(at) = rest
+        .bytes()
+        .position(|b| matches!(b, b'"' | b'\\' | 0..0x20))
+    {
+        let (plain, escaped) = rest.split_at(at);
+        out.push_str(plain);
+        let mut chars = escaped.chars();
+        match chars.next() {
+            Some('"') => out.push_str("\\\""),
+            Some('\\') => out.push_str("\\\\"),
+            Some(c) => drop(write!(out, "\\u{:04x}", c as u32)),
+            None => {}
         }
+        rest = chars.as_str();
     }
+    out.push_str(rest);
     out.push('"');
 }
 

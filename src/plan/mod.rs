@@ -9,6 +9,6 @@ mod types;
 
 pub use key::{ResourceKey, Sub};
 pub use model::{Action, Change, Dependency, Engine, Entry, NewState, Plan};
-pub use path::{FieldPath, Segment};
+pub use path::{FieldPath, Mark, Segment, Trail};
 pub use read::{PLAN_VERSION, read};
 pub use types::{ResourceType, TYPES, resource_type};

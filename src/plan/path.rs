@@ -105,6 +105,14 @@ impl FieldPath {
         other.0.starts_with(&self.0)
     }
 
+    /// Whether this is the field at the end of a chain of names, or above it.
+    #[must_use]
+    pub fn covers_names(&self, names: &[&str]) -> bool {
+        names
+            .get(..self.0.len())
+            .is_some_and(|above| self.starts_with(above))
+    }
+
     /// Whether one of the two is at or above the other.
     #[must_use]
     pub fn overlaps(&self, other: &FieldPath) -> bool {
@@ -122,19 +130,98 @@ impl FieldPath {
                 .all(|(s, f)| matches!(s, Segment::Field(name) if **name == **f))
     }
 
-    /// The name of the last segment that has one.
-    #[must_use]
-    pub fn last_field(&self) -> Option<&str> {
-        self.0.iter().rev().find_map(|s| match s {
+    /// The names of the fields on the way, from the root.
+    pub fn fields(&self) -> impl DoubleEndedIterator<Item = &str> + Clone {
+        self.0.iter().filter_map(|s| match s {
             Segment::Field(name) => Some(&**name),
             _ => None,
         })
+    }
+
+    /// The name of the last segment that has one.
+    #[must_use]
+    pub fn last_field(&self) -> Option<&str> {
+        self.fields().next_back()
     }
 }
 
 impl From<Vec<Segment>> for FieldPath {
     fn from(segments: Vec<Segment>) -> Self {
         Self(segments)
+    }
+}
+
+/// One step of a [`Trail`], borrowed from the value that is walked through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark<'v> {
+    /// The member of an object.
+    Field(&'v str),
+    /// The item of a list, by its place.
+    Index(usize),
+    /// Any item of a list.
+    Any,
+    /// The item of a list whose field has this value.
+    Item(&'v str, &'v str),
+}
+
+/// The way from the root of a value to where a walk through it stands. It costs nothing until a path is made of it: a walk
+/// passes by thousands of fields and stops at few.
+#[derive(Debug, Default)]
+pub struct Trail<'v>(Vec<Mark<'v>>);
+
+impl<'v> Trail<'v> {
+    /// The steps, from the root.
+    #[must_use]
+    pub fn marks(&self) -> &[Mark<'v>] {
+        &self.0
+    }
+
+    /// Goes one step down.
+    pub fn push(&mut self, mark: Mark<'v>) {
+        self.0.push(mark);
+    }
+
+    /// Goes one step back up.
+    pub fn pop(&mut self) {
+        self.0.pop();
+    }
+
+    /// The names of the fields on the way, from the root.
+    pub fn fields(&self) -> impl DoubleEndedIterator<Item = &'v str> + Clone + use<'_, 'v> {
+        self.0.iter().filter_map(|m| match m {
+            Mark::Field(name) => Some(*name),
+            _ => None,
+        })
+    }
+
+    /// The name of the last step that has one.
+    #[must_use]
+    pub fn last_field(&self) -> Option<&'v str> {
+        self.fields().next_back()
+    }
+
+    /// The path to where the walk stands.
+    #[must_use]
+    pub fn path(&self) -> FieldPath {
+        let segments = self.0.iter().map(|m| match *m {
+            Mark::Field(name) => Segment::Field(name.into()),
+            Mark::Index(i) => Segment::Index(i),
+            Mark::Any => Segment::Any,
+            Mark::Item(field, id) => Segment::Item(field.into(), id.into()),
+        });
+        FieldPath(segments.collect())
+    }
+}
+
+impl<'v> From<&'v FieldPath> for Trail<'v> {
+    fn from(path: &'v FieldPath) -> Self {
+        let marks = path.0.iter().map(|s| match s {
+            Segment::Field(name) => Mark::Field(name),
+            Segment::Index(i) => Mark::Index(*i),
+            Segment::Any => Mark::Any,
+            Segment::Item(field, id) => Mark::Item(field, id),
+        });
+        Self(marks.collect())
     }
 }
 

@@ -96,11 +96,11 @@ rule!(
                 .container
                 .strip_prefix("resources.")
                 .unwrap_or(lost.container);
-            let recreated = cx
-                .world
-                .effect(lost.container)
-                .is_some_and(|e| e.action() == Action::Recreate);
-            let how = if recreated { "recreated" } else { "deleted" };
+            let how = if lost.recreated {
+                "recreated"
+            } else {
+                "deleted"
+            };
             let what = if lost.kind == "pipelines" {
                 "publishes to"
             } else {

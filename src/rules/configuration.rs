@@ -138,8 +138,8 @@ fn standing<'w, 'a>(
     kinds: &'static [&'static str],
 ) -> impl Iterator<Item = &'w Effect<'a>> + use<'w, 'a> {
     cx.world
-        .resources()
-        .filter(move |e| kinds.contains(&e.kind()) && e.action() != Action::Delete)
+        .where_kind(|kind| kinds.contains(&kind))
+        .filter(|e| e.action() != Action::Delete)
 }
 
 /// A finding where the field, as it stands, says what it should not.
@@ -259,11 +259,9 @@ rule!(
 );
 
 /// The list `triggers` of a job as it stands (CLI 1.21).
-fn trigger_list(cx: &Context<'_, '_>, e: &Effect<'_>) -> Vec<Value> {
+fn trigger_list<'a>(cx: &Context<'_, 'a>, e: &Effect<'a>) -> &'a [Value] {
     let list = cx.world.standing_value(e).and_then(|v| v.get("triggers"));
-    list.and_then(Value::as_array)
-        .map(<[Value]>::to_vec)
-        .unwrap_or_default()
+    list.and_then(Value::as_array).unwrap_or_default()
 }
 
 rule!(

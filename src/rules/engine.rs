@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use super::waive::waive;
 use super::{Context, Doc, Family, Found, Need, RULES, Rule, custom};
 use crate::effect::Inputs;
-use crate::plan::{Engine, FieldPath};
+use crate::plan::{Engine, FieldPath, Segment};
 use crate::policy::{Level, Work};
 use crate::report::{Finding, NotRun, Place, Status, fingerprint, sort};
+use crate::secret::Shown;
 
 /// What the catalogue has to say about a plan.
 #[derive(Debug, Default)]
@@ -161,17 +162,15 @@ fn weigh(
     if standing {
         level = cx.policy.standing.cap(level);
     }
-    let entry = found
-        .entry
-        .as_deref()
-        .and_then(|k| crate::plan::ResourceKey::parse(k).ok());
-    let location = found.place.clone().or_else(|| {
-        let key = entry.as_ref()?;
+    let location = found.place.or_else(|| {
+        // Only the bundle JSON knows places.
+        cx.world.inputs.bundle?;
+        let key = crate::plan::ResourceKey::parse(found.entry.as_deref()?).ok()?;
         let below = match found.sub {
             None => found.path.clone(),
             Some(sub) => Some(FieldPath::of(&[sub])),
         };
-        cx.world.location(key, below.as_ref()).map(Place::from)
+        cx.world.location(&key, below.as_ref()).map(Place::from)
     });
     let path = found.path.as_ref().map(|p| match found.sub {
         None => p.to_string(),
@@ -181,7 +180,7 @@ fn weigh(
             text => format!("{sub}.{text}"),
         },
     });
-    let new = found.new.map(|v| v.json().clone());
+    let new = found.new.map(Shown::into_json);
     Some((
         Finding {
             rule: doc.id.to_owned(),
@@ -196,9 +195,9 @@ fn weigh(
             ),
             resource: found.resource,
             path,
-            old: found.old.map(|v| v.json().clone()),
+            old: found.old.map(Shown::into_json),
             new,
-            remote: found.remote.map(|v| v.json().clone()),
+            remote: found.remote.map(Shown::into_json),
             message: found.message,
             impact: found.impact.unwrap_or_else(|| doc.impact.to_owned()),
             remedy: found.remedy.unwrap_or_else(|| doc.remedy.to_owned()),
@@ -212,35 +211,29 @@ fn weigh(
 
 /// Takes out what another finding already says.
 fn silence(raw: &mut Vec<(Finding, Option<FieldPath>)>) {
-    let mut silenced: HashSet<(&'static str, Option<String>)> = HashSet::new();
-    for (rule, others) in SILENCES {
-        for (f, _) in raw.iter().filter(|(f, _)| f.rule == *rule) {
-            silenced.extend(others.iter().map(|o| (*o, f.resource.clone())));
+    const RESET: &str = "field-reset";
+    fn first(path: &Option<FieldPath>) -> Option<&Segment> {
+        path.as_ref()?.segments().first()
+    }
+    let mut silenced: HashSet<(&str, Option<&str>)> = HashSet::new();
+    // What another rule reports about a field is no field-reset.
+    let mut told: HashSet<(Option<&str>, &Segment)> = HashSet::new();
+    for (f, path) in raw.iter() {
+        let resource = f.resource.as_deref();
+        for (_, others) in SILENCES.iter().filter(|(rule, _)| f.rule == *rule) {
+            silenced.extend(others.iter().map(|o| (*o, resource)));
+        }
+        if f.rule != RESET {
+            told.extend(first(path).map(|s| (resource, s)));
         }
     }
-    // What another rule reports about a field is no field-reset.
-    let told: HashSet<(Option<String>, String)> = raw
-        .iter()
-        .filter(|(f, _)| f.rule != "field-reset")
-        .filter_map(|(f, path)| {
-            Some((
-                f.resource.clone(),
-                path.as_ref()?
-                    .segments()
-                    .first()
-                    .map(|s| format!("{s:?}"))?,
-            ))
-        })
-        .collect();
-    raw.retain(|(f, path)| {
-        let by_table = silenced
-            .iter()
-            .any(|(rule, resource)| f.rule == *rule && f.resource == *resource);
-        let reset_told = f.rule == "field-reset"
-            && path
-                .as_ref()
-                .and_then(|p| p.segments().first())
-                .is_some_and(|s| told.contains(&(f.resource.clone(), format!("{s:?}"))));
-        !by_table && !reset_told
-    });
+    let stays = |(f, path): &(Finding, Option<FieldPath>)| {
+        let resource = f.resource.as_deref();
+        let reset_told =
+            f.rule == RESET && first(path).is_some_and(|s| told.contains(&(resource, s)));
+        !reset_told && !silenced.contains(&(f.rule.as_str(), resource))
+    };
+    let stay: Vec<bool> = raw.iter().map(stays).collect();
+    let mut stay = stay.into_iter();
+    raw.retain(|_| stay.next().unwrap_or(true));
 }

@@ -13,9 +13,7 @@ use crate::policy::Policy;
 
 /// The resources that run as somebody.
 fn runners<'w, 'a>(world: &'w World<'a>) -> impl Iterator<Item = &'w Effect<'a>> {
-    world
-        .resources()
-        .filter(|e| IDENTITY_TYPES.contains(&e.kind()))
+    world.where_kind(|kind| IDENTITY_TYPES.contains(&kind))
 }
 
 /// The identity that the policy names for a resource.

@@ -16,7 +16,7 @@ use super::engine::not_run;
 use super::{Context, Doc, Family, Found, Need, Rule, fires, quiet, unknown};
 use crate::effect::World;
 use crate::json::Value;
-use crate::plan::{Action, Engine, FieldPath, Segment, resource_type};
+use crate::plan::{Action, Engine, FieldPath, Mark, Segment, Trail, resource_type};
 use crate::policy::{Input, Level};
 use crate::text::quoted;
 
@@ -146,12 +146,7 @@ rule!(
         ],
     },
     |cx, out| {
-        for e in cx
-            .world
-            .effects()
-            .iter()
-            .filter(|e| e.is_resource() && resource_type(e.kind()).is_none())
-        {
+        for e in cx.world.where_kind(|kind| resource_type(kind).is_none()) {
             out.push(Found::on(
                 e,
                 format!(
@@ -417,7 +412,7 @@ rule!(ArtifactWipe, Doc {
         return;
     }
     for e in cx.world.resources().filter(|e| e.action() != Action::Delete) {
-        let Some((path, name)) = cx.world.standing_value(e).and_then(|v| internal_artifact(v, &mut FieldPath::default())) else {
+        let Some((path, name)) = cx.world.standing_value(e).and_then(internal_artifact) else {
             let waiting = e.entry.new_state.iter().flat_map(|s| &s.vars).find(|(p, text)| is_library(p) && cx.world.resolve(text).is_none());
             if let Some((path, text)) = waiting {
                 let message = format!("Whether it runs a built artifact, which this CLI's `deploy --plan` would take away, waits for {}.", crate::text::visible(text));
@@ -440,35 +435,31 @@ fn is_library(path: &FieldPath) -> bool {
 }
 
 /// The first text below `libraries` or `dependencies` that lies in the folder of built artifacts.
-fn internal_artifact(value: &Value, path: &mut FieldPath) -> Option<(FieldPath, String)> {
-    fn walk(value: &Value, inside: bool, path: &mut FieldPath) -> Option<(FieldPath, String)> {
+fn internal_artifact(value: &Value) -> Option<(FieldPath, String)> {
+    fn walk<'v>(
+        value: &'v Value,
+        inside: bool,
+        trail: &mut Trail<'v>,
+    ) -> Option<(FieldPath, String)> {
         match value {
             Value::String(s) if inside && s.contains("/.internal/") => {
                 let name = s.rsplit('/').next().unwrap_or(s);
-                Some((path.clone(), name.to_owned()))
+                Some((trail.path(), name.to_owned()))
             }
             Value::Array(items) => items.iter().enumerate().find_map(|(i, item)| {
-                path.push(Segment::Index(i));
-                let found = walk(item, inside, path);
-                path.pop();
+                trail.push(Mark::Index(i));
+                let found = walk(item, inside, trail);
+                trail.pop();
                 found
             }),
             Value::Object(members) => members.iter().find_map(|(k, v)| {
-                path.push(Segment::Field(k.into()));
-                let found = walk(
-                    v,
-                    inside
-                        || matches!(
-                            k,
-                            "libraries" | "dependencies" | "jar_file" | "java_dependencies"
-                        ),
-                    path,
-                );
-                path.pop();
+                trail.push(Mark::Field(k));
+                let found = walk(v, inside || LIBRARIES.contains(&k), trail);
+                trail.pop();
                 found
             }),
             _ => None,
         }
     }
-    walk(value, false, path)
+    walk(value, false, &mut Trail::default())
 }

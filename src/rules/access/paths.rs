@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::effect::{Effect, World, looks_like_person};
 use crate::json::Value;
-use crate::plan::{Action, FieldPath, Segment};
+use crate::plan::{Action, FieldPath, Trail};
 use crate::text::{quoted, visible};
 
 use super::super::integrity::texts;
@@ -99,13 +99,27 @@ fn top(path: &str) -> Vec<&str> {
     out
 }
 
+/// The first two of [`top`], which most paths show without a list of them.
+fn first_two(path: &str) -> (Option<&str>, Option<&str>) {
+    if path.contains("..") {
+        let mut all = top(path).into_iter();
+        return (all.next(), all.next());
+    }
+    let mut all = path.split('/').filter(|p| !matches!(*p, "" | "."));
+    let mut first = all.next();
+    if first.is_some_and(|p| p.eq_ignore_ascii_case("Workspace")) {
+        first = all.next();
+    }
+    (first, all.next())
+}
+
 fn is_shared(path: &str) -> bool {
-    matches!(top(path).as_slice(), [first, ..] if first.eq_ignore_ascii_case("Shared"))
+    matches!(first_two(path), (Some(first), _) if first.eq_ignore_ascii_case("Shared"))
 }
 
 /// A person's home; a service principal's is named by its application id.
 fn is_home(path: &str) -> bool {
-    matches!(top(path).as_slice(), [first, login, ..] if first.eq_ignore_ascii_case("Users") && looks_like_person(login))
+    matches!(first_two(path), (Some(first), Some(login)) if first.eq_ignore_ascii_case("Users") && looks_like_person(login))
 }
 
 /// Whether people can write to a folder: everybody, or the one whose home it is in.
@@ -143,8 +157,8 @@ fn check(cx: &Context<'_, '_>, bad: &dyn Fn(&str) -> bool, place: &str, out: &mu
             );
         }
     }
-    let staying = || world.resources().filter(|e| e.action() != Action::Delete);
-    for e in staying() {
+    let stays = |e: &&Effect<'_>| e.action() != Action::Delete;
+    for e in world.resources().filter(stays) {
         let metadata = world
             .standing_value(e)
             .and_then(|v| v.at(&["deployment", "metadata_file_path"]))
@@ -165,7 +179,8 @@ fn check(cx: &Context<'_, '_>, bad: &dyn Fn(&str) -> bool, place: &str, out: &mu
                 .from_to(None, Some(metadata)),
         );
     }
-    for e in staying() {
+    let run_code = |kind: &str| matches!(kind, "jobs" | "pipelines" | "apps" | "clusters");
+    for e in world.where_kind(run_code).filter(stays) {
         let mut seen: BTreeSet<String> = BTreeSet::new();
         for code in code_of(world, e, bad) {
             match code {
@@ -196,39 +211,29 @@ enum Code {
     Waits(String),
 }
 
-/// Whether any text in a value is a bad path or a reference. Most values hold none, and then no path needs to be built.
-fn has_any(value: &Value, bad: &dyn Fn(&str) -> bool) -> bool {
-    match value {
-        Value::String(s) => (s.starts_with('/') && bad(s)) || s.contains("${"),
-        Value::Array(items) => items.iter().any(|v| has_any(v, bad)),
-        Value::Object(members) => members.iter().any(|(_, v)| has_any(v, bad)),
-        _ => false,
-    }
-}
-
 /// The absolute workspace paths from which a resource takes the code that it runs.
 fn code_of(
     world: &World<'_>,
     e: &Effect<'_>,
     bad: &dyn Fn(&str) -> bool,
 ) -> Vec<(FieldPath, Code)> {
-    const KINDS: &[&str] = &["jobs", "pipelines", "apps", "clusters"];
-    let Some(value) = world
-        .standing_value(e)
-        .filter(|_| KINDS.contains(&e.kind()))
-    else {
+    let Some(value) = world.standing_value(e) else {
         return Vec::new();
     };
     let mut out = Vec::new();
-    if has_any(value, bad) {
-        texts(value, &mut FieldPath::default(), &mut |path, text| {
-            if is_code(path) && e.waits_for(path).is_none() {
-                out.extend(located(world, text).map(|code| (path.clone(), code)));
+    let places = &e.signs.places;
+    if places.iter().any(|text| bad(text) || text.contains("${")) {
+        texts(value, &mut Trail::default(), &mut |trail, text| {
+            if is_code(trail.fields()) {
+                let path = trail.path();
+                if e.waits_for(&path).is_none() {
+                    out.extend(located(world, text).map(|code| (path, code)));
+                }
             }
         });
     }
     for (path, text) in e.entry.new_state.iter().flat_map(|s| &s.vars) {
-        if is_code(path) {
+        if is_code(path.fields()) {
             out.extend(located(world, text).map(|code| (path.clone(), code)));
         }
     }
@@ -255,8 +260,8 @@ fn located(world: &World<'_>, text: &str) -> Option<Code> {
     }
 }
 
-/// Whether a field names code that is run. Maps of the user's own are not looked into.
-fn is_code(path: &FieldPath) -> bool {
+/// Whether a field, by the names on the way to it, is code that is run. Maps of the user's own are not looked into.
+fn is_code<'n>(names: impl DoubleEndedIterator<Item = &'n str> + Clone) -> bool {
     const NAMES: &[&str] = &[
         "notebook_path",
         "python_file",
@@ -270,17 +275,18 @@ fn is_code(path: &FieldPath) -> bool {
         "source_code_path",
         "root_path",
     ];
-    let names: Vec<&str> = path
-        .segments()
-        .iter()
-        .filter_map(|s| match s {
-            Segment::Field(name) => Some(&**name),
-            _ => None,
-        })
-        .collect();
+    let named = match names.clone().next_back() {
+        Some("path" | "destination") => true,
+        Some(last) => NAMES.contains(&last),
+        None => false,
+    };
+    if !named {
+        return false;
+    }
     let own = |n: &&str| {
         n.ends_with("parameters") || matches!(*n, "tags" | "configuration" | "spark_conf")
     };
+    let names: Vec<&str> = names.collect();
     if names.iter().any(own) {
         return false;
     }

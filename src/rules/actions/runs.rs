@@ -38,7 +38,10 @@ rule!(
         ],
     },
     |cx, out| {
-        for e in cx.world.resources() {
+        for e in cx
+            .world
+            .where_kind(|kind| matches!(kind, "job_runs" | "jobs" | "pipelines"))
+        {
             match (e.kind(), e.action()) {
                 (
                     "job_runs",
@@ -109,12 +112,11 @@ pub(in crate::rules) fn trigger_runs(trigger: &Value) -> bool {
 
 /// `triggers` is a list of settings, each with its own pause (CLI 1.21).
 fn triggers(e: &Effect<'_>, out: &mut Vec<Found>) {
-    let list = |v: Option<&Value>| {
+    fn list(v: Option<&Value>) -> &[Value] {
         v.and_then(|v| v.get("triggers"))
             .and_then(Value::as_array)
-            .map(<[Value]>::to_vec)
             .unwrap_or_default()
-    };
+    }
     let count = |items: &[Value]| items.iter().filter(|i| trigger_runs(i)).count();
     let (now, after) = (list(e.remote()), list(e.sent()));
     let mut path = FieldPath::of(&["triggers"]);
@@ -128,7 +130,7 @@ fn triggers(e: &Effect<'_>, out: &mut Vec<Found>) {
         })
     }) {
         say(e, path, &Runs::No, &Runs::Cannot(text.to_owned()), out);
-    } else if count(&after) > count(&now) {
+    } else if count(after) > count(now) {
         path.push(Segment::Any);
         say(e, path, &Runs::No, &Runs::Yes, out);
     }

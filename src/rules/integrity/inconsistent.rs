@@ -1,5 +1,7 @@
 //! `inconsistent-plan`: an entry's two accounts differ. The CLI sends `new_state`; a plan that describes less than it sends is a lie.
 
+use std::cell::LazyCell;
+
 use crate::effect::{
     Difference, Effect, Named, World, differences, differences_by_index, nodes, same,
 };
@@ -119,7 +121,8 @@ fn check(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
             }
         }
     }
-    let named = Named::of(e);
+    // Most entries have nothing that a change would have to name.
+    let named = LazyCell::new(|| Named::of(e));
     let is_named = |path: &FieldPath| {
         named.overlaps(path)
             || e.sent()
@@ -131,7 +134,10 @@ fn check(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
         && let Some(sent) = e.sent()
     {
         if let Some(remote) = e.remote() {
-            sent_against_remote(e, &named, remote, sent, faults);
+            let differences = differences(remote, sent);
+            if !differences.is_empty() {
+                sent_against_remote(e, &named, (remote, sent), differences, faults);
+            }
         }
         if let Some(deployed) = e
             .deployed
@@ -192,12 +198,10 @@ fn changes_against_sent(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
     }
     for (path, change) in &e.entry.changes {
         let Some(new) = &change.new else { continue };
-        if new.as_str() == Some(REDACTED) || e.is_open(path) {
-            continue;
-        }
-        let here = e.sent_at(path);
-        let redacted = holds_redacted(new);
-        if !same(path.last_field(), Some(new), here) && !redacted {
+        if !same(path.last_field(), Some(new), e.sent_at(path))
+            && !holds_redacted(new)
+            && !e.is_open(path)
+        {
             faults.push((
                 path.clone(),
                 format!(
@@ -213,14 +217,14 @@ fn changes_against_sent(e: &Effect<'_>, faults: &mut Vec<(FieldPath, String)>) {
 fn sent_against_remote(
     e: &Effect<'_>,
     named: &Named<'_>,
-    remote: &Value,
-    sent: &Value,
+    (remote, sent): (&Value, &Value),
+    differences: Vec<Difference<'_>>,
     faults: &mut Vec<(FieldPath, String)>,
 ) {
     if !e.is_resource() && Effect::list(remote).is_none() {
         return;
     }
-    let found = untold(e, named, remote, sent, differences(remote, sent));
+    let found = untold(e, named, remote, sent, differences);
     // Lists in another order, or of other items, are the same plan seen by index: a lie is one in both views.
     if !found.is_empty()
         && !untold(e, named, remote, sent, differences_by_index(remote, sent)).is_empty()

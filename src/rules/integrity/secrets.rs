@@ -2,7 +2,7 @@
 
 use crate::effect::Effect;
 use crate::json::Value;
-use crate::plan::{Action, FieldPath, Segment};
+use crate::plan::{Action, FieldPath, Mark, Trail};
 use crate::secret::{REDACTED, is_scope_reference, is_secret_field_of, looks_like_token};
 
 use super::super::{Context, Doc, Family, Found, Rule, fires, quiet, unknown};
@@ -27,11 +27,12 @@ rule!(
         ],
     },
     |cx, out| {
-        for e in cx.world.effects() {
+        for e in cx.world.effects().iter().filter(|e| e.signs.redacted) {
             let Some(sent) = e.sent() else { continue };
-            texts(sent, &mut FieldPath::default(), &mut |path, text| {
+            texts(sent, &mut Trail::default(), &mut |trail, text| {
                 if text.trim() == REDACTED {
-                    out.push(Found::on(e, format!("The placeholder {REDACTED} would be applied as the value of {path}.")).path(path.clone()));
+                    let path = trail.path();
+                    out.push(Found::on(e, format!("The placeholder {REDACTED} would be applied as the value of {path}.")).path(path));
                 }
             });
         }
@@ -85,9 +86,12 @@ rule!(
                     );
                 }
             }
-            texts(value, &mut FieldPath::default(), &mut |path, text| {
-                if let Some(message) = secret(e, path, text) {
-                    let found = Found::on(e, message).path(path.clone());
+            if !e.signs.secret {
+                continue;
+            }
+            texts(value, &mut Trail::default(), &mut |trail, text| {
+                if let Some((path, message)) = secret(e, trail, text) {
+                    let found = Found::on(e, message).path(path);
                     out.push(if e.action() == Action::Skip {
                         found
                     } else {
@@ -99,50 +103,51 @@ rule!(
     }
 );
 
-/// What is wrong with this text, if it is a secret in clear.
-fn secret(e: &Effect<'_>, path: &FieldPath, text: &str) -> Option<String> {
+/// What is wrong with this text, if it is a secret in clear, and where it stands.
+fn secret(e: &Effect<'_>, trail: &Trail<'_>, text: &str) -> Option<(FieldPath, String)> {
+    let named = trail
+        .last_field()
+        .is_some_and(|f| is_secret_field_of(e.kind(), f));
     if text.is_empty()
+        || !(named || looks_like_token(text))
         || text.trim() == REDACTED
         || text.starts_with("${")
         || is_scope_reference(text)
-        || e.waits_for(path).is_some()
     {
         return None;
     }
-    if path
-        .last_field()
-        .is_some_and(|f| is_secret_field_of(e.kind(), f))
-    {
-        Some(format!("The secret in {path} is in the plan in clear."))
-    } else if looks_like_token(text) {
-        Some(format!(
-            "The value of {path} looks like a token, and it is in the plan in clear."
-        ))
-    } else {
-        None
+    let path = trail.path();
+    if e.waits_for(&path).is_some() {
+        return None;
     }
+    let message = if named {
+        format!("The secret in {path} is in the plan in clear.")
+    } else {
+        format!("The value of {path} looks like a token, and it is in the plan in clear.")
+    };
+    Some((path, message))
 }
 
-/// Every text below a value, with its path.
-pub(in crate::rules) fn texts(
-    value: &Value,
-    path: &mut FieldPath,
-    see: &mut impl FnMut(&FieldPath, &str),
+/// Every text below a value, with the way to it.
+pub(in crate::rules) fn texts<'v>(
+    value: &'v Value,
+    trail: &mut Trail<'v>,
+    see: &mut impl FnMut(&Trail<'v>, &'v str),
 ) {
     match value {
-        Value::String(s) => see(path, s),
+        Value::String(s) => see(trail, s),
         Value::Array(items) => {
             for (i, item) in items.iter().enumerate() {
-                path.push(Segment::Index(i));
-                texts(item, path, see);
-                path.pop();
+                trail.push(Mark::Index(i));
+                texts(item, trail, see);
+                trail.pop();
             }
         }
         Value::Object(members) => {
             for (k, v) in members.iter() {
-                path.push(Segment::Field(k.into()));
-                texts(v, path, see);
-                path.pop();
+                trail.push(Mark::Field(k));
+                texts(v, trail, see);
+                trail.pop();
             }
         }
         _ => {}

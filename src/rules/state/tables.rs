@@ -2,7 +2,7 @@
 
 use crate::effect::{Effect, Field, World};
 use crate::json::Value;
-use crate::plan::{Action, FieldPath, Segment};
+use crate::plan::{Action, FieldPath, Mark, Segment, Trail};
 
 use super::super::{Context, Doc, Family, Found, Rule, fires, quiet, unknown};
 use super::register::with_register;
@@ -140,8 +140,7 @@ pub(crate) fn cascade_deployed(world: &World<'_>, e: &Effect<'_>) -> Option<Opti
                 .and_then(Value::as_bool),
         );
     }
-    let path = FieldPath::of(&["cascade_on_destroy"]);
-    if let Some(old) = e.in_changes(&path, |c| c.old.as_ref()) {
+    if let Some(old) = e.in_changes_at(&["cascade_on_destroy"], |c| c.old.as_ref()) {
         return Some(old.as_bool());
     }
     // The plan lists the field in its changes whenever it was deployed (CLI 1.13); a delete has none at all.
@@ -250,8 +249,7 @@ rule!(
     |cx, out| {
         for e in cx
             .world
-            .resources()
-            .filter(|e| matches!(e.kind(), "jobs" | "job_runs" | "pipelines"))
+            .where_kind(|kind| matches!(kind, "jobs" | "job_runs" | "pipelines"))
         {
             let Some(sent) = e.sent() else { continue };
             for (path, text) in e.entry.new_state.iter().flat_map(|s| &s.vars) {
@@ -270,7 +268,7 @@ rule!(
                 }
             }
             let mut found = Vec::new();
-            asks(sent, &mut FieldPath::default(), &mut found);
+            asks(sent, &mut Trail::default(), &mut found);
             for (path, value) in found {
                 if e.waits_for(&path)
                     .is_some_and(|text| cx.world.resolve(text).is_none())
@@ -323,13 +321,13 @@ fn is_refresh(path: &FieldPath) -> bool {
 }
 
 /// The fields that ask for a full refresh. Maps of the user's own (`parameters`) are not looked into.
-fn asks<'v>(value: &'v Value, path: &mut FieldPath, out: &mut Vec<(FieldPath, &'v Value)>) {
+fn asks<'v>(value: &'v Value, trail: &mut Trail<'v>, out: &mut Vec<(FieldPath, &'v Value)>) {
     match value {
         Value::Array(items) => {
             for (i, item) in items.iter().enumerate() {
-                path.push(Segment::Index(i));
-                asks(item, path, out);
-                path.pop();
+                trail.push(Mark::Index(i));
+                asks(item, trail, out);
+                trail.pop();
             }
         }
         Value::Object(members) => {
@@ -342,7 +340,7 @@ fn asks<'v>(value: &'v Value, path: &mut FieldPath, out: &mut Vec<(FieldPath, &'
                 {
                     continue;
                 }
-                path.push(Segment::Field(k.into()));
+                trail.push(Mark::Field(k));
                 let asked = match k {
                     "full_refresh" => {
                         v.as_bool() == Some(true)
@@ -352,11 +350,11 @@ fn asks<'v>(value: &'v Value, path: &mut FieldPath, out: &mut Vec<(FieldPath, &'
                     _ => false,
                 };
                 if asked {
-                    out.push((path.clone(), v));
+                    out.push((trail.path(), v));
                 } else {
-                    asks(v, path, out);
+                    asks(v, trail, out);
                 }
-                path.pop();
+                trail.pop();
             }
         }
         _ => {}
