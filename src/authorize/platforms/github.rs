@@ -132,11 +132,7 @@ impl Judge<'_> {
             .flat_map(|pull| pull.remarks.iter().map(move |remark| (pull, remark)))
             .collect();
         remarks.sort_by(|a, b| a.1.made.cmp(&b.1.made).then(a.1.url.cmp(&b.1.url)));
-        if !answers
-            .pulls
-            .iter()
-            .any(|p| ends_here(p, &self.facts.source))
-        {
+        if answers.pulls.is_empty() {
             found.refuse_with(
                 "pull requests",
                 Refusal::new(

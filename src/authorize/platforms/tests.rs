@@ -121,6 +121,7 @@ fn with_run(change: impl FnOnce(&mut GithubRun)) -> Facts {
     change(&mut run);
     on_github(GithubAnswers {
         run: Some(run),
+        pulls: vec![pull(Vec::new())],
         ..GithubAnswers::default()
     })
 }
@@ -136,17 +137,21 @@ fn remark(by: GithubAccount, body: &str) -> Remark {
     }
 }
 
+fn pull(remarks: Vec<Remark>) -> PullRequest {
+    PullRequest {
+        number: 7,
+        head: head(),
+        merged_as: None,
+        author: None,
+        remarks,
+    }
+}
+
 fn with_remarks(remarks: Vec<Remark>) -> Facts {
     on_github(GithubAnswers {
         run: None,
-        first_seen: Some(testing::time("2026-11-30T10:30:00Z")),
-        pulls: vec![PullRequest {
-            number: 7,
-            head: head(),
-            merged_as: None,
-            author: None,
-            remarks,
-        }],
+        first_seen: Some(testing::time("2026-11-29T10:30:00Z")),
+        pulls: vec![pull(remarks)],
     })
 }
 
@@ -353,7 +358,7 @@ fn a_line_in_a_comment_approves() {
         (|r| r.body = format!("{} after Friday", line()), "line", 4),
         // Before anybody could look at the commit.
         (
-            |r| r.made = testing::time("2026-11-30T10:29:59Z"),
+            |r| r.made = testing::time("2026-11-29T10:29:59Z"),
             "pull-request",
             4,
         ),
@@ -456,6 +461,15 @@ fn the_latest_review_with_a_verdict_decides() {
     }
     let other = review(ChangesRequested, 10, account("mallory", 6));
     is_authorized(&judge(&with_remarks(vec![yes(), other]), users()));
+}
+
+#[test]
+fn without_a_pull_request_nobody_can_write_into_one() {
+    let mut facts = approved(|_| ());
+    if let Answer::Given(answers) = &mut facts.platforms.github {
+        answers.pulls.clear();
+    }
+    is_refused(&judge(&facts, users()), "pull-request", 3);
 }
 
 #[test]
