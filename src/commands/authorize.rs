@@ -62,7 +62,7 @@ impl WhoArgs {
     pub(super) fn tell(&self, subject: &mut Subject) -> Result<(), Failure> {
         let trusted = &subject.trusted;
         subject.facts.author = match self.author.as_slice() {
-            [] => who::authors(trusted.git.as_ref(), trusted.named_ref.as_deref())?,
+            [] => who::authors(trusted.git.as_ref(), trusted.base.as_ref())?,
             given => who::identities("--author", given)?,
         };
         subject.facts.actor = match self.actor.as_slice() {

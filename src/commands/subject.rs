@@ -90,20 +90,13 @@ impl SubjectArgs {
         strict: Strictness,
         globals: Globals,
     ) -> Result<Subject, Failure> {
-        let trusted = self.trust.load(
-            &self.source,
-            strict,
-            globals.colour(out::stderr_is_terminal()),
-        )?;
-        let loaded = input::load(&self.inputs.paths(), &self.inputs.limits())?;
-        let now = Timestamp::now();
-        let report = check::judged(
-            command,
-            &loaded,
-            &self.inputs.targets(),
-            &trusted.policy,
-            now,
+        let colour = globals.colour(out::stderr_is_terminal());
+        let (trusted, loaded) = both(
+            || self.trust.load(&self.source, strict, colour),
+            || input::load(&self.inputs.paths(), &self.inputs.limits()),
         );
+        let (trusted, loaded) = (trusted?, loaded?);
+        let now = Timestamp::now();
         let bundle = loaded.bundle.as_ref().ok_or_else(|| {
             Failure::input(
                 "error: expected the bundle JSON, found none: the plan alone says neither bundle nor target nor workspace\n  help: give it with --bundle, or a folder made by `collect`",
@@ -114,7 +107,12 @@ impl SubjectArgs {
             .iter()
             .fold(OwnFiles::default(), |files, path| files.file(path));
         let own = own_files(&self.inputs, own.folder(&folder, APPROVAL_FILES));
-        let looked = look_at(&self.source, Some(bundle), &own)?;
+        let targets = self.inputs.targets();
+        let (looked, report) = both(
+            || look_at(&self.source, Some(bundle), &own),
+            || check::judged(command, &loaded, &targets, &trusted.policy, now),
+        );
+        let looked = looked?;
         let facts = Facts {
             now,
             plan: sha256(&report.plan.sha256)?,
@@ -148,6 +146,18 @@ impl SubjectArgs {
             folder,
         })
     }
+}
+
+/// Does two things at once: git is waited for while the plan is read and judged.
+fn both<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B) -> (A, B) {
+    std::thread::scope(|scope| {
+        let one = scope.spawn(one);
+        let other = other();
+        match one.join() {
+            Ok(one) => (one, other),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
 }
 
 /// The gate's own files: they never count as a change of the source.

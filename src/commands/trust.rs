@@ -9,7 +9,7 @@ use clap::Args;
 use super::Failure;
 use super::policy::{FILE_NAME, load_policy};
 use crate::approval::statement::PolicyRef as Bound;
-use crate::approval::{AllowedSigners, RevokedKeys, Sha256Hex, SshTrust};
+use crate::approval::{AllowedSigners, GitObjectId, RevokedKeys, Sha256Hex, SshTrust};
 use crate::digest;
 use crate::host::files;
 use crate::host::git::{Git, GitError, MAX_FILE_AT_REF};
@@ -76,13 +76,13 @@ pub(super) struct Trusted {
     pub(super) signers: Option<Signers>,
     /// The repository of the bundle, if it is in one.
     pub(super) git: Option<Git>,
-    /// The ref that was named, for the authors of a change.
-    pub(super) named_ref: Option<String>,
+    /// The commit of the trusted ref, if one was named: what a change is compared with.
+    pub(super) base: Option<GitObjectId>,
 }
 
 /// Where trusted files come from.
 enum Place<'a> {
-    Git(&'a Git, &'a str),
+    Git(&'a Git, &'a GitObjectId),
     Folder(&'a Path),
 }
 
@@ -102,15 +102,13 @@ impl TrustArgs {
         };
         let reference = self.reference(git.is_some(), strict)?;
         // One commit for everything, even if the branch moves meanwhile.
-        let reference = match &git {
-            Some(git) => git
-                .resolve(&reference)
-                .map_err(|e| failure(&e))?
-                .to_string(),
-            None => reference,
-        };
-        let place = match &git {
-            Some(git) => Place::Git(git, &reference),
+        let commit = git
+            .as_ref()
+            .map(|git| git.resolve(&reference))
+            .transpose()
+            .map_err(|e| failure(&e))?;
+        let place = match git.as_ref().zip(commit.as_ref()) {
+            Some((git, commit)) => Place::Git(git, commit),
             None => Place::Folder(folder),
         };
         let source = self.source(&place)?;
@@ -136,7 +134,7 @@ impl TrustArgs {
             policy,
             bound,
             signers,
-            named_ref: self.trusted_ref.clone(),
+            base: commit.filter(|_| self.trusted_ref.is_some()),
             git,
         })
     }
@@ -243,15 +241,15 @@ impl Place<'_> {
     fn policy_text(&self, path: &Path) -> Result<String, io::Error> {
         match self {
             Place::Folder(_) => std::fs::read_to_string(path),
-            Place::Git(git, reference) => {
-                let bytes = git.file_at(reference, &slashed(path)).map_err(|e| {
+            Place::Git(git, commit) => {
+                let bytes = git.file_of(commit, &slashed(path)).map_err(|e| {
                     let kind = match e {
                         GitError::NoFile { .. } => io::ErrorKind::NotFound,
                         _ => io::ErrorKind::Other,
                     };
                     io::Error::new(kind, e.to_string())
                 })?;
-                String::from_utf8(bytes.bytes)
+                String::from_utf8(bytes)
                     .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
             }
         }
@@ -259,10 +257,7 @@ impl Place<'_> {
 
     fn bytes(&self, path: &str) -> Result<Vec<u8>, Failure> {
         match self {
-            Place::Git(git, reference) => git
-                .file_at(reference, path)
-                .map(|file| file.bytes)
-                .map_err(|e| failure(&e)),
+            Place::Git(git, commit) => git.file_of(commit, path).map_err(|e| failure(&e)),
             Place::Folder(folder) => {
                 let path = folder.join(path);
                 files::read(&path, MAX_FILE_AT_REF).map_err(|e| {
@@ -287,17 +282,17 @@ impl Place<'_> {
                     production
                 })
             }
-            Place::Git(git, reference) => {
+            Place::Git(git, commit) => {
                 for folder in Path::new(git.folder()).ancestors() {
                     let path = folder.join(FILE_NAME);
-                    match git.file_at(reference, &slashed(&path)) {
-                        Ok(_) => return Ok(PolicyRef::File(path)),
+                    match git.must_have_file(commit, &slashed(&path)) {
+                        Ok(()) => return Ok(PolicyRef::File(path)),
                         Err(GitError::NoFile { .. }) => {}
                         Err(error) => return Err(failure(&error)),
                     }
                     if git.top().join(&path).is_file() {
                         out::stderr(&format!(
-                            "note: {} is in the working tree and not in {reference}: it is not used\n",
+                            "note: {} is in the working tree and not in {commit}: it is not used\n",
                             visible(&path.display().to_string())
                         ));
                     }

@@ -2,8 +2,8 @@
 
 use super::Failure;
 use super::trust::failure;
-use crate::approval::Identity;
 use crate::approval::statement::CiRun;
+use crate::approval::{GitObjectId, Identity};
 use crate::host::files;
 use crate::host::git::Git;
 use crate::host::out;
@@ -64,7 +64,10 @@ fn github(login: &str, id: Option<u64>) -> Identity {
 
 /// Who wrote the change: the pull request's author as the platform says, and the addresses in the commits that are not in
 /// `base` yet. Empty: nobody could tell.
-pub(super) fn authors(git: Option<&Git>, base: Option<&str>) -> Result<Vec<Identity>, Failure> {
+pub(super) fn authors(
+    git: Option<&Git>,
+    base: Option<&GitObjectId>,
+) -> Result<Vec<Identity>, Failure> {
     let mut all: Vec<Identity> = pull_request_author().into_iter().collect();
     let Some(git) = git else { return Ok(all) };
     if git.is_shallow().map_err(|e| failure(&e))? {

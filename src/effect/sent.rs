@@ -94,24 +94,9 @@ impl Effect<'_> {
         } else {
             Some(value)
         };
-        let mut here = root;
-        let mut out: Vec<Segment> = Vec::with_capacity(path.segments().len());
-        for segment in path.segments() {
-            let found = match (segment, here) {
-                (Segment::Item(field, id), Some(v)) => v
-                    .as_array()
-                    .and_then(|a| {
-                        a.iter()
-                            .position(|i| i.get(field).and_then(Value::as_str) == Some(id))
-                    })
-                    .or_else(|| self.waiting_item(&out, field, id))
-                    .map_or_else(|| segment.clone(), Segment::Index),
-                _ => segment.clone(),
-            };
-            here = here.and_then(|v| lookup(v, std::slice::from_ref(&found)));
-            out.push(found);
-        }
-        FieldPath::from(out)
+        by_index(root, &path, |list, field, id| {
+            self.waiting_item(list, field, id)
+        })
     }
 
     /// The item of a list whose identity is a reference: `vars` knows at which place it stands.
@@ -136,22 +121,33 @@ impl Effect<'_> {
 /// The path with items by index, as `vars` writes them.
 #[must_use]
 pub fn indexed(value: &Value, path: &FieldPath) -> FieldPath {
-    let mut here = Some(value);
-    let segments = path.segments().iter().map(|segment| {
+    by_index(Some(value), path, |_, _, _| None)
+}
+
+/// The path with items by index, as far as `root` has them; `waiting` tells of a list, a field and an identity that it has not.
+fn by_index(
+    root: Option<&Value>,
+    path: &FieldPath,
+    waiting: impl Fn(&[Segment], &str, &str) -> Option<usize>,
+) -> FieldPath {
+    let mut here = root;
+    let mut out: Vec<Segment> = Vec::with_capacity(path.segments().len());
+    for segment in path.segments() {
         let found = match (segment, here) {
-            (Segment::Item(field, id), Some(v)) => {
-                let at = v.as_array().and_then(|a| {
+            (Segment::Item(field, id), Some(v)) => v
+                .as_array()
+                .and_then(|a| {
                     a.iter()
                         .position(|i| i.get(field).and_then(Value::as_str) == Some(id))
-                });
-                at.map_or_else(|| segment.clone(), Segment::Index)
-            }
+                })
+                .or_else(|| waiting(&out, field, id))
+                .map_or_else(|| segment.clone(), Segment::Index),
             _ => segment.clone(),
         };
         here = here.and_then(|v| lookup(v, std::slice::from_ref(&found)));
-        found
-    });
-    FieldPath::from(segments.collect::<Vec<_>>())
+        out.push(found);
+    }
+    FieldPath::from(out)
 }
 
 /// The fields that the changes of an entry name, as they stand and by index. Finds those at, above or below a field without

@@ -196,18 +196,25 @@ impl Git {
     /// # Errors
     /// [`GitError::NotARepository`] where there is none; see [`GitError`].
     pub fn open(folder: &Path) -> Result<Self, GitError> {
-        let ask = |question: &str| -> Result<String, GitError> {
-            let bytes = run(folder, &["rev-parse", question], &[])?;
-            text("rev-parse", bytes).map(|answer| answer.trim_end_matches(['\n', '\r']).to_owned())
+        let ask = |questions: &[&str]| -> Result<String, GitError> {
+            let args = [&["rev-parse"], questions].concat();
+            let bytes = run(folder, &args, &[])?;
+            text("rev-parse", bytes)
         };
-        if ask("--is-inside-work-tree")? != "true" {
+        if ask(&["--is-inside-work-tree"])?.trim_end() != "true" {
             return Err(GitError::NoWorkingTree {
                 folder: folder.to_owned(),
             });
         }
+        let answer = ask(&["--show-toplevel", "--show-prefix"])?;
+        // A line break in a folder's name would make it more than two lines.
+        let lines: Vec<&str> = answer.lines().collect();
+        let [top, prefix] = lines.as_slice() else {
+            return Err(unexpected("rev-parse", answer.as_bytes()));
+        };
         Ok(Self {
-            top: PathBuf::from(ask("--show-toplevel")?),
-            folder: ask("--show-prefix")?.trim_end_matches('/').to_owned(),
+            top: PathBuf::from(top),
+            folder: prefix.trim_end_matches('/').to_owned(),
         })
     }
 
@@ -286,6 +293,30 @@ impl Git {
     /// # Errors
     /// See [`GitError`].
     pub fn file_at(&self, reference: &str, path: &str) -> Result<FileAt, GitError> {
+        let commit = self.resolve(reference)?;
+        let bytes = self.file_of(&commit, path)?;
+        Ok(FileAt { commit, bytes })
+    }
+
+    /// The bytes of a regular file of a commit.
+    ///
+    /// # Errors
+    /// See [`GitError`].
+    pub fn file_of(&self, commit: &GitObjectId, path: &str) -> Result<Vec<u8>, GitError> {
+        let object = self.blob(commit, path)?;
+        self.run(&["cat-file", "blob", &object], &[])
+    }
+
+    /// Proves that [`Self::file_of`] can read a file.
+    ///
+    /// # Errors
+    /// See [`GitError`].
+    pub fn must_have_file(&self, commit: &GitObjectId, path: &str) -> Result<(), GitError> {
+        self.blob(commit, path).map(drop)
+    }
+
+    /// The object of a regular file of a commit.
+    fn blob(&self, commit: &GitObjectId, path: &str) -> Result<String, GitError> {
         let inside = !path.is_empty()
             && !path.contains(['\\', '\0', '\n'])
             && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
@@ -294,23 +325,20 @@ impl Git {
                 found: path.chars().take(200).collect(),
             });
         }
-        let commit = self.resolve(reference)?;
         let literal = [("GIT_LITERAL_PATHSPECS", "1")];
-        let listing = self.run(
-            &["ls-tree", "-z", "--full-tree", commit.as_str(), "--", path],
-            &literal,
-        )?;
+        let whole = ["ls-tree", "-z", "-l", "--full-tree", commit.as_str()];
+        let listing = self.run(&[&whole[..], &["--", path]].concat(), &literal)?;
         let listing = text("ls-tree", listing)?;
-        // `<mode> <type> <object>\t<path>\0`
+        // `<mode> <type> <object> <size>\t<path>\0`, the size with spaces before it
         let Some((entry, listed)) = listing.split_once('\t') else {
             return Err(GitError::NoFile {
                 path: path.to_owned(),
-                reference: reference.to_owned(),
-                commit,
+                reference: commit.to_string(),
+                commit: commit.clone(),
             });
         };
-        let fields: Vec<_> = entry.split(' ').collect();
-        let [mode, kind, object] = fields.as_slice() else {
+        let fields: Vec<_> = entry.split_whitespace().collect();
+        let [mode, kind, object, size] = fields.as_slice() else {
             return Err(unexpected("ls-tree", listing.as_bytes()));
         };
         if listed.trim_end_matches('\0') != path {
@@ -319,24 +347,21 @@ impl Git {
         if *kind != "blob" || !mode.starts_with("100") {
             return Err(GitError::NotAFile {
                 path: path.to_owned(),
-                reference: reference.to_owned(),
+                reference: commit.to_string(),
                 mode: (*mode).to_owned(),
             });
         }
-        let size = text("cat-file", self.run(&["cat-file", "-s", object], &[])?)?;
         let size: u64 = size
-            .trim()
             .parse()
-            .map_err(|_| unexpected("cat-file", size.as_bytes()))?;
+            .map_err(|_| unexpected("ls-tree", listing.as_bytes()))?;
         if size > MAX_FILE_AT_REF {
             return Err(GitError::TooLarge {
                 path: path.to_owned(),
-                reference: reference.to_owned(),
+                reference: commit.to_string(),
                 found: size,
             });
         }
-        let bytes = self.run(&["cat-file", "blob", object], &[])?;
-        Ok(FileAt { commit, bytes })
+        Ok((*object).to_owned())
     }
 
     /// The addresses of all authors and co-authors: of the commits that are in `HEAD` and not in `base`; without a base of `HEAD`
@@ -345,7 +370,7 @@ impl Git {
     ///
     /// # Errors
     /// See [`GitError`].
-    pub fn authors(&self, base: Option<&str>) -> Result<Vec<String>, GitError> {
+    pub fn authors(&self, base: Option<&GitObjectId>) -> Result<Vec<String>, GitError> {
         let (head, _) = self.head()?;
         let mut args = vec![
             "log".to_owned(),
@@ -353,7 +378,7 @@ impl Git {
             "--format=%ae%n%(trailers:key=Co-authored-by,valueonly)".to_owned(),
         ];
         match base {
-            Some(base) => args.push(format!("{}..{head}", self.resolve(base)?)),
+            Some(base) => args.push(format!("{base}..{head}")),
             None if self.object("HEAD^2^{commit}")?.is_some() => {
                 args.push(format!("{head}^1..{head}"));
             }

@@ -509,7 +509,10 @@ fn authors_of_a_change() {
         "second\n\nCo-authored-by: Cyd <cyd@x>",
     ]);
     let git = Git::open(repo.folder.path()).unwrap();
-    assert_eq!(git.authors(Some("main")).unwrap(), ["bob@x", "cyd@x"]);
+    assert_eq!(
+        git.authors(Some(&git.resolve("main").unwrap())).unwrap(),
+        ["bob@x", "cyd@x"]
+    );
 }
 
 #[test]
