@@ -43,6 +43,23 @@ pub fn quoted(text: &str) -> String {
     )
 }
 
+/// Most characters of a value that are written out in one line.
+const MAX_VALUE: usize = 400;
+
+/// The text, cut after 400 characters with the number of those left out.
+#[must_use]
+pub fn cut(text: &str) -> String {
+    match text.char_indices().nth(MAX_VALUE) {
+        None => text.to_owned(),
+        Some((at, _)) => {
+            let (shown, left) = text.split_at(at);
+            let left = left.chars().count();
+            let word = if left == 1 { "character" } else { "characters" };
+            format!("{shown}… ({left} {word} more)")
+        }
+    }
+}
+
 /// The known name that looks most like a mistyped one, if one is near enough to be meant. Case, `_` and `-` do not count.
 #[must_use]
 pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {

@@ -101,7 +101,9 @@ pub(super) fn run(args: &AuthorizeArgs, globals: Globals) -> Result<Exit, Failur
     let mut report = subject.report;
     report.verdict = verdict(&decision);
     report.exit_code = decision.exit.code();
-    report.body = Body::Authorize(decision.body(args.explain));
+    let body = decision.body(args.explain);
+    report.findings = body.findings(report.findings);
+    report.body = Body::Authorize(body);
     let actor = subject.facts.actor.first().map(|a| a.name().to_owned());
     args.log.append(log::event(
         &report,

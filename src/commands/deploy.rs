@@ -163,9 +163,7 @@ pub(super) fn run(args: &DeployArgs, globals: Globals) -> Result<Exit, Failure> 
     };
     report.exit_code = done.exit.code();
     let word = word(&done);
-    if let Some(verification) = &done.body.verification {
-        report.findings = verification.findings();
-    }
+    report.findings = done.body.findings(report.findings);
     report.body = Body::Deploy(done.body);
     let actor = subject.facts.actor.first().map(|a| a.name().to_owned());
     args.log

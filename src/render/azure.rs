@@ -13,9 +13,9 @@ pub(super) fn render(report: &Report) -> String {
         .into_iter()
         .filter(|f| f.status != Status::Waived)
     {
-        match Severity::of(f) {
-            Severity::Error => out.push_str(&issue("error", f)),
-            Severity::Warning => out.push_str(&issue("warning", f)),
+        match Severity::of(report, f) {
+            Severity::Error => out.push_str(&issue(report, "error", f)),
+            Severity::Warning => out.push_str(&issue(report, "warning", f)),
             Severity::Note => {}
         }
     }
@@ -41,7 +41,7 @@ fn camel(name: &str) -> String {
     out
 }
 
-fn issue(kind: &str, f: &Finding) -> String {
+fn issue(report: &Report, kind: &str, f: &Finding) -> String {
     let place = f.location.as_ref().map_or_else(String::new, |p| {
         format!(
             "sourcepath={};linenumber={};columnnumber={};",
@@ -55,7 +55,7 @@ fn issue(kind: &str, f: &Finding) -> String {
         azure_property(&f.rule),
         azure_data(&format!(
             "{} {}: {} Why: {} Do: {}",
-            f.level,
+            words::level(report, f),
             words::subject(f),
             f.message,
             f.impact,

@@ -21,11 +21,11 @@ pub(super) fn render(report: &Report) -> String {
         let all: Vec<&Finding> = parts
             .single
             .iter()
-            .filter(|f| f.status != Status::Waived && Severity::of(f) == severity)
+            .filter(|f| f.status != Status::Waived && Severity::of(report, f) == severity)
             .copied()
             .collect();
         for f in all.iter().take(MAX_EACH) {
-            out.push_str(&annotation(command, f));
+            out.push_str(&annotation(report, command, f));
         }
         if all.len() > MAX_EACH {
             left.push(format!(
@@ -61,7 +61,7 @@ pub(super) fn render(report: &Report) -> String {
     out
 }
 
-fn annotation(command: &str, f: &Finding) -> String {
+fn annotation(report: &Report, command: &str, f: &Finding) -> String {
     let mut properties = Vec::new();
     if let Some(place) = &f.location {
         properties.push(format!("file={}", github_property(&place.file)));
@@ -70,7 +70,12 @@ fn annotation(command: &str, f: &Finding) -> String {
     }
     properties.push(format!(
         "title={}",
-        github_property(&format!("{} {} {}", f.level, f.rule, words::subject(f)))
+        github_property(&format!(
+            "{} {} {}",
+            words::level(report, f),
+            f.rule,
+            words::subject(f)
+        ))
     ));
     // %0A is a line break inside the annotation; what stands between is escaped.
     format!(

@@ -3,7 +3,7 @@
 use quick_junit::{NonSuccessKind, Report as Suites, TestCase, TestCaseStatus, TestSuite};
 
 use super::{Severity, escape, words};
-use crate::report::{Finding, Outcome, Report, Status};
+use crate::report::{CheckResult, Finding, Outcome, Report, Status};
 
 #[expect(
     clippy::expect_used,
@@ -11,8 +11,39 @@ use crate::report::{Finding, Outcome, Report, Status};
 )]
 pub(super) fn render(report: &Report) -> String {
     let mut suite = TestSuite::new(format!("bundlegate {}", report.command));
-    for f in &report.findings {
-        suite.add_test_case(case(f));
+    for f in report.findings.iter().filter(|f| !f.is_refusal()) {
+        let path = f
+            .path
+            .as_ref()
+            .map_or_else(String::new, |p| format!(" {p}"));
+        let name = format!("{} {}{path}", f.rule, words::subject(f));
+        suite.add_test_case(case(report, f, &name));
+    }
+    // A check has one name, whatever it says: readers compare it with the run before.
+    for check in report.body.authorization().iter().flat_map(|a| &a.checks) {
+        let about = check
+            .approval
+            .as_ref()
+            .map_or_else(String::new, |name| format!(" {name}"));
+        let name = format!("{}{about}", check.rule());
+        if check.is_refused() {
+            suite.add_test_case(case(report, &check.finding(), &name));
+            continue;
+        }
+        let status = if check.result == CheckResult::Passed {
+            TestCaseStatus::success()
+        } else {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(escape::xml(&format!(
+                "{}: {}",
+                check.result.words(),
+                check.found
+            )));
+            status
+        };
+        let mut case = TestCase::new(escape::xml(&name), status);
+        case.set_classname("authorize");
+        suite.add_test_case(case);
     }
     // What does not match is among the findings.
     for row in report.body.verification().iter().flat_map(|v| &v.rows) {
@@ -62,9 +93,9 @@ pub(super) fn render(report: &Report) -> String {
     text
 }
 
-fn case(f: &Finding) -> TestCase {
+fn case(report: &Report, f: &Finding, name: &str) -> TestCase {
     let place = words::place(f).map_or_else(String::new, |p| format!(" ({p})"));
-    let message = escape::xml(&format!("{}: {}", f.level, f.message));
+    let message = escape::xml(&format!("{}: {}", words::level(report, f), f.message));
     let details = [
         format!("{}{place}", words::subject(f)),
         f.message.clone(),
@@ -77,7 +108,7 @@ fn case(f: &Finding) -> TestCase {
     .collect::<Vec<_>>()
     .join("\n");
     let mut passes = false;
-    let status = match (f.status, Severity::of(f)) {
+    let status = match (f.status, Severity::of(report, f)) {
         (Status::Waived, _) => {
             let mut status = TestCaseStatus::skipped();
             status.set_message(escape::xml(&format!(
@@ -98,14 +129,7 @@ fn case(f: &Finding) -> TestCase {
             TestCaseStatus::success()
         }
     };
-    let path = f
-        .path
-        .as_ref()
-        .map_or_else(String::new, |p| format!(" {p}"));
-    let mut case = TestCase::new(
-        escape::xml(&format!("{} {}{path}", f.rule, words::subject(f))),
-        status,
-    );
+    let mut case = TestCase::new(escape::xml(name), status);
     case.set_classname(escape::xml(&f.family));
     if passes {
         case.set_system_out(format!("{message}\n{details}"));

@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 
 use super::budget::Document;
 use super::escape::{self, markdown, markdown_block, markdown_code};
-use super::{changes, words};
-use crate::policy::Level;
+use super::{Severity, changes, words};
 use crate::report::show::{FieldChange, ShowBody, ShownEntry};
-use crate::report::{Body, Finding, Outcome, Report, Status, Verification};
+use crate::report::{
+    AuthorizeBody, Body, CheckResult, DigestBody, Finding, Outcome, Report, Status, Verification,
+};
 
 /// GitHub's limit of a comment, in characters; counted in bytes here, which is never more.
 pub(super) const COMMENT_LIMIT: usize = 65_536;
@@ -19,7 +20,13 @@ pub(super) const SUMMARY_LIMIT: usize = 1024 * 1024;
 pub(super) fn within(report: &Report, limit: usize) -> String {
     let mut doc = Document::new(limit);
     head(&mut doc, report);
+    if let Body::Digest(body) = &report.body {
+        digests(&mut doc, body);
+    }
     findings(&mut doc, report);
+    if let Some(body) = report.body.authorization().filter(|a| a.explain) {
+        checks(&mut doc, body);
+    }
     if let Body::Show(body) = &report.body {
         show(&mut doc, body);
     }
@@ -36,6 +43,44 @@ pub(super) fn within(report: &Report, limit: usize) -> String {
         doc.must(&format!("_{}_\n\n", markdown(&text)));
     }
     escape::log(&doc.finish())
+}
+
+/// Each digest in a row.
+fn digests(doc: &mut Document, body: &DigestBody) {
+    doc.open("| | digest |\n|---|---|\n", "\n");
+    for (name, value) in words::digests(body) {
+        doc.may(
+            "digests",
+            &format!("| {name} | {} |\n", markdown_code(&value)),
+        );
+    }
+    doc.close();
+}
+
+/// The checks that do not say no; those that do are among the findings.
+fn checks(doc: &mut Document, body: &AuthorizeBody) {
+    doc.open("| | check | found |\n|---|---|---|\n", "\n");
+    for check in body.checks.iter().filter(|c| !c.is_refused()) {
+        let about = check
+            .approval
+            .as_ref()
+            .map_or_else(String::new, |name| format!(" {}", markdown_code(name)));
+        let expected = if check.result == CheckResult::NotCounted {
+            format!(" (expected {})", words::cut(&check.expected))
+        } else {
+            String::new()
+        };
+        doc.may(
+            "checks",
+            &format!(
+                "| {} | {}{about} | {} |\n",
+                check.result.words(),
+                check.check,
+                markdown(&format!("{}{expected}", words::cut(&check.found)))
+            ),
+        );
+    }
+    doc.close();
 }
 
 /// Expectation, observation, witness of what does not match or was not seen.
@@ -115,10 +160,15 @@ fn findings(doc: &mut Document, report: &Report) {
     let (loud, quiet): (Vec<&Finding>, Vec<&Finding>) = parts
         .single
         .iter()
-        .partition(|f| f.level >= Level::Review && f.status != Status::Waived);
+        .partition(|f| Severity::of(report, f) == Severity::Error && f.status != Status::Waived);
     let mut told = words::Told::default();
+    let is_list = !loud.is_empty();
     for f in loud {
-        doc.may("findings", &finding(f, &mut told));
+        doc.may("findings", &finding(report, f, &mut told));
+    }
+    if is_list {
+        // What comes next would go on in the last item.
+        doc.must("\n");
     }
     if quiet.is_empty() && parts.standing.is_empty() {
         return;
@@ -137,7 +187,7 @@ fn findings(doc: &mut Document, report: &Report) {
         "\n</details>\n\n",
     );
     for f in quiet {
-        doc.may("findings", &finding(f, &mut told));
+        doc.may("findings", &finding(report, f, &mut told));
     }
     for group in &parts.standing {
         let resources: Vec<String> = group.resources.iter().map(|r| markdown_code(r)).collect();
@@ -154,11 +204,11 @@ fn findings(doc: &mut Document, report: &Report) {
     doc.close();
 }
 
-fn finding<'r>(f: &'r Finding, told: &mut words::Told<'r>) -> String {
+fn finding<'r>(report: &Report, f: &'r Finding, told: &mut words::Told<'r>) -> String {
     let label = match f.status {
         Status::Waived => format!("waived {}", f.level),
-        Status::Unknown => format!("**{}** (cannot tell)", f.level),
-        Status::Fired => format!("**{}**", f.level),
+        Status::Unknown => format!("**{}** (cannot tell)", words::level(report, f)),
+        Status::Fired => format!("**{}**", words::level(report, f)),
     };
     let subject = f
         .resource
@@ -180,6 +230,7 @@ fn finding<'r>(f: &'r Finding, told: &mut words::Told<'r>) -> String {
             markdown(&f.impact),
             markdown(&f.remedy)
         ),
+        Some(other) if other == words::subject(f) => writeln!(out, "  - why, do: as above"),
         Some(other) => writeln!(out, "  - why, do: as for {}", markdown_code(other)),
     };
     out

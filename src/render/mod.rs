@@ -143,8 +143,9 @@ enum Severity {
 }
 
 impl Severity {
-    fn of(finding: &Finding) -> Self {
+    fn of(report: &Report, finding: &Finding) -> Self {
         match finding.level {
+            Level::Review if report.is_approved(finding) => Severity::Warning,
             Level::Deny | Level::Review => Severity::Error,
             Level::Warn => Severity::Warning,
             Level::Note | Level::Off => Severity::Note,

@@ -115,7 +115,7 @@ fn result(report: &Report, f: &Finding, rule_index: usize) -> Value {
     let mut out = Map::new();
     out.insert("ruleId".into(), escape::terminal(&f.rule).into());
     out.insert("ruleIndex".into(), rule_index.into());
-    out.insert("level".into(), Severity::of(f).sarif().into());
+    out.insert("level".into(), Severity::of(report, f).sarif().into());
     let text = format!(
         "{}: {} Why: {} What to do: {}",
         words::subject(f),

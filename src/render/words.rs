@@ -1,7 +1,10 @@
 //! What every format says in the same words.
 
 use crate::policy::Level;
-use crate::report::{Counts, Finding, NotRun, Report, Status, Verdict};
+use crate::report::{
+    AuthorizeBody, Body, Counts, DigestBody, Finding, NotRun, Report, Status, Verdict,
+};
+pub(super) use crate::text::cut;
 
 /// `1 finding`, `2 findings`.
 pub(super) fn count(n: usize, one: &str, many: &str) -> String {
@@ -22,9 +25,49 @@ pub(super) fn is_judged(report: &Report) -> bool {
     report.policy.is_some()
 }
 
+/// Whether this plan may be deployed, where that is what the command answers and nothing was deployed yet.
+fn authorization(report: &Report) -> Option<&AuthorizeBody> {
+    match report.body.verification() {
+        Some(_) => None,
+        None => report.body.authorization(),
+    }
+}
+
+/// The answer of `authorize` in one word.
+pub(super) fn authorized_word(body: &AuthorizeBody) -> &'static str {
+    if body.authorized {
+        "authorized"
+    } else {
+        "refused"
+    }
+}
+
+/// Who approved it, or which checks say no.
+pub(super) fn authorized(report: &Report, body: &AuthorizeBody) -> String {
+    if body.authorized {
+        return format!("approved by {}", body.persons.join(", "));
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for check in body.refused() {
+        if !names.contains(&check.check) {
+            names.push(check.check);
+        }
+    }
+    format!(
+        "{}: {} (exit {})",
+        count(body.refused().count(), "check says no", "checks say no"),
+        names.join(", "),
+        report.exit_code
+    )
+}
+
 /// The verdict in one word, as far as anything was judged.
 pub(super) fn verdict_word(report: &Report) -> &'static str {
-    if is_judged(report) {
+    if let Body::Digest(_) = report.body {
+        "digests"
+    } else if let Some(body) = authorization(report) {
+        authorized_word(body)
+    } else if is_judged(report) {
         report.verdict.as_str()
     } else {
         "not judged"
@@ -33,8 +76,24 @@ pub(super) fn verdict_word(report: &Report) -> &'static str {
 
 /// What the verdict means.
 pub(super) fn verdict(report: &Report) -> String {
+    if let Body::Digest(_) = report.body {
+        return "what an approval of this plan binds".to_owned();
+    }
+    if let Some(body) = authorization(report) {
+        return authorized(report, body);
+    }
     if let Some(verification) = report.body.verification() {
-        return format!("{} ({})", verification.words(), verification.tally_words());
+        let cli = match &report.body {
+            Body::Deploy(deploy) if deploy.cli_exit != Some(0) => {
+                format!("the CLI: {}; ", deploy.cli_words())
+            }
+            _ => String::new(),
+        };
+        return format!(
+            "{cli}{} ({})",
+            verification.words(),
+            verification.tally_words()
+        );
     }
     let deny = of_level(report, Level::Deny);
     let review = of_level(report, Level::Review);
@@ -67,10 +126,8 @@ pub(super) fn verdict(report: &Report) -> String {
 
 /// What to do next; empty where there is nothing to do.
 pub(super) fn next(report: &Report) -> &'static str {
-    if report.body.verification().is_some() {
-        return "";
-    }
-    if !is_judged(report) {
+    let is_judgement = matches!(report.body, Body::None | Body::Show(_));
+    if !is_judgement || !is_judged(report) {
         return "";
     }
     match report.verdict {
@@ -138,6 +195,48 @@ pub(super) fn short(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }
 
+/// How much a finding weighs, and whether an approval lifts it.
+pub(super) fn level(report: &Report, finding: &Finding) -> String {
+    format!("{}{}", finding.level, approved(report, finding))
+}
+
+/// ` (approved)`, where an approval lifts the finding.
+pub(super) fn approved(report: &Report, finding: &Finding) -> &'static str {
+    if report.is_approved(finding) {
+        " (approved)"
+    } else {
+        ""
+    }
+}
+
+/// The digests by name, and the fields whose value none of them binds.
+pub(super) fn digests(body: &DigestBody) -> Vec<(&'static str, String)> {
+    let mut rows = vec![
+        ("plan", body.plan.clone()),
+        (
+            "intent",
+            body.intent.clone().unwrap_or_else(|| {
+                "none: a plan of the Terraform engine says only which actions it takes".to_owned()
+            }),
+        ),
+        ("policy", body.policy.clone()),
+        (
+            "source",
+            body.source.as_ref().map_or_else(
+                || "not looked at: no databricks.yml here (give --source)".to_owned(),
+                ToString::to_string,
+            ),
+        ),
+    ];
+    rows.extend(body.redacted.iter().map(|field| {
+        (
+            "redacted",
+            format!("{field}: the plan holds [redacted], so no digest binds its value"),
+        )
+    }));
+    rows
+}
+
 /// The resource that a finding is about, or the whole deployment.
 pub(super) fn subject(finding: &Finding) -> &str {
     finding.resource.as_deref().unwrap_or("this deployment")
@@ -151,28 +250,11 @@ pub(super) fn place(finding: &Finding) -> Option<String> {
         .map(|l| format!("{}:{}:{}", l.file, l.line, l.column))
 }
 
-/// Most characters of a value that are written out in one line.
-pub(super) const MAX_VALUE: usize = 400;
-
-/// A value as people read it: a string without quotes, everything else as compact JSON; cut after [`MAX_VALUE`] characters.
+/// A value as people read it: a string without quotes, everything else as compact JSON; cut where it is too long.
 pub(super) fn value(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::String(s) => cut(s),
         other => cut(&other.to_string()),
-    }
-}
-
-/// The text, cut after [`MAX_VALUE`] characters with the number of those left out.
-pub(super) fn cut(text: &str) -> String {
-    match text.char_indices().nth(MAX_VALUE) {
-        None => text.to_owned(),
-        Some((at, _)) => {
-            let (shown, left) = text.split_at(at);
-            format!(
-                "{shown}… ({} more)",
-                count(left.chars().count(), "character", "characters")
-            )
-        }
     }
 }
 

@@ -3,8 +3,13 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Exit;
+use super::{Exit, Finding, Status, fingerprint};
 use crate::approval::Refusal;
+use crate::policy::Level;
+use crate::text::cut;
+
+/// The family of a finding about a check that says no, and the first part of its rule id.
+const FAMILY: &str = "authorize";
 
 /// May this exact plan be deployed now?
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -22,6 +27,30 @@ pub struct AuthorizeBody {
     pub explain: bool,
 }
 
+impl AuthorizeBody {
+    /// The checks that say no.
+    pub fn refused(&self) -> impl Iterator<Item = &GateCheck> {
+        self.checks.iter().filter(|c| c.is_refused())
+    }
+
+    /// The checks that say no, as findings, for the formats that show findings; then what the rules say of the plan.
+    #[must_use]
+    pub fn findings(&self, judged: Vec<Finding>) -> Vec<Finding> {
+        self.refused()
+            .map(GateCheck::finding)
+            .chain(judged)
+            .collect()
+    }
+}
+
+impl Finding {
+    /// Whether it is a check of `authorize` that says no.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        self.family == FAMILY
+    }
+}
+
 /// How a check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -34,6 +63,19 @@ pub enum CheckResult {
     NotCounted,
     /// Not asked, since another check said no before.
     NotReached,
+}
+
+impl CheckResult {
+    /// The result in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            CheckResult::Passed => "as expected",
+            CheckResult::Refused => "says no",
+            CheckResult::NotCounted => "does not count",
+            CheckResult::NotReached => "not asked",
+        }
+    }
 }
 
 /// One check.
@@ -99,6 +141,48 @@ impl GateCheck {
         Self {
             approval: Some(approval.to_owned()),
             ..self
+        }
+    }
+
+    /// Its rule id in a finding: `authorize/signature`.
+    #[must_use]
+    pub fn rule(&self) -> String {
+        format!("{FAMILY}/{}", self.check)
+    }
+
+    /// It as a finding: what a missing approval asks for needs a person, everything else forbids the deploy.
+    #[must_use]
+    pub fn finding(&self) -> Finding {
+        let rule = self.rule();
+        let approval = self.approval.as_deref();
+        let about = approval.map_or_else(String::new, |name| format!(" of approval {}", cut(name)));
+        Finding {
+            family: FAMILY.to_owned(),
+            level: if self.exit_code == Exit::Review.code() {
+                Level::Review
+            } else {
+                Level::Deny
+            },
+            status: Status::Fired,
+            resource: None,
+            path: None,
+            old: None,
+            new: None,
+            remote: None,
+            message: format!(
+                "Check {}{about}: expected {}, found {} (exit {}).",
+                self.check,
+                cut(&self.expected),
+                cut(&self.found),
+                self.exit_code
+            ),
+            impact: "Nothing is deployed while this check says no.".to_owned(),
+            remedy: self.remedy.clone(),
+            location: None,
+            standing: false,
+            fingerprint: fingerprint(&rule, None, approval, Some(&self.expected.clone().into())),
+            waiver: None,
+            rule,
         }
     }
 

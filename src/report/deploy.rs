@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AuthorizeBody, Verification};
+use super::{AuthorizeBody, Finding, Verification};
 
 /// The steps of a deploy, in their order.
 #[derive(
@@ -64,4 +64,27 @@ pub struct DeployBody {
     pub authorization: Option<AuthorizeBody>,
     /// What the workspace holds; none: nothing was deployed.
     pub verification: Option<Verification>,
+}
+
+impl DeployBody {
+    /// What stands against it: before the deploy the checks that say no and what the rules say of the plan, after it what does
+    /// not match.
+    #[must_use]
+    pub fn findings(&self, judged: Vec<Finding>) -> Vec<Finding> {
+        match (&self.verification, &self.authorization) {
+            (Some(verification), _) => verification.findings(),
+            (None, Some(authorization)) => authorization.findings(judged),
+            (None, None) => judged,
+        }
+    }
+
+    /// How the CLI ended.
+    #[must_use]
+    pub fn cli_words(&self) -> String {
+        match self.cli_exit {
+            Some(0) => "it ended well".to_owned(),
+            Some(code) => format!("it failed (exit {code})"),
+            None => "how it ended is not known".to_owned(),
+        }
+    }
 }

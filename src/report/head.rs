@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Finding, Verdict};
+use super::{Finding, Status, Verdict};
 use crate::plan::{Action, Plan};
+use crate::policy::Level;
 
 /// The name of the report's format.
 pub const SCHEMA: &str = "bundlegate-report-v1";
@@ -34,11 +35,22 @@ pub struct Report {
     pub not_run: Vec<NotRun>,
     /// How many entries the plan has of each action.
     pub summary: Counts,
-    /// What the rules have to say, the heaviest first.
+    /// What the rules have to say, the heaviest first. The checks that refuse a deploy stand before them; after a deploy,
+    /// what does not match stands in their place.
     pub findings: Vec<Finding>,
     /// What this command alone has to say.
     #[serde(skip_serializing_if = "Body::is_none")]
     pub body: Body,
+}
+
+impl Report {
+    /// Whether an approval lifts this finding: it asks for a person's, and the plan is authorized.
+    #[must_use]
+    pub fn is_approved(&self, finding: &Finding) -> bool {
+        finding.level == Level::Review
+            && finding.status != Status::Waived
+            && self.body.authorization().is_some_and(|a| a.authorized)
+    }
 }
 
 /// SHA-256 of a file, in hexadecimal.
@@ -162,6 +174,16 @@ impl Body {
         match self {
             Body::Verify(verification) => Some(verification),
             Body::Deploy(deploy) => deploy.verification.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether the plan may be deployed, where the command asked for it.
+    #[must_use]
+    pub fn authorization(&self) -> Option<&super::AuthorizeBody> {
+        match self {
+            Body::Authorize(authorization) => Some(authorization),
+            Body::Deploy(deploy) => deploy.authorization.as_ref(),
             _ => None,
         }
     }

@@ -55,7 +55,7 @@ fn no_in_words() {
     assert_eq!(done.code, 4);
     insta::with_settings!({filters => vec![("[0-9a-f]{12}", "[12 digits]")]}, {
         insta::assert_snapshot!(done.stdout, @r#"
-        refused: 1 check says no (exit 4)
+        refused: 1 check says no: serial (exit 4)
 
         no      serial  [12 digits]-rm1@example.com.json
           expected: 1
@@ -68,6 +68,76 @@ fn no_in_words() {
         does    1 update, 6 skip
         "#);
     });
+}
+
+/// What a format prints, with digests replaced.
+fn snapshot(name: &str, done: &Done) {
+    let filters = vec![
+        ("[0-9a-f]{64}", "[64 digits]"),
+        ("[0-9a-f]{40}", "[40 digits]"),
+        ("[0-9a-f]{12}", "[12 digits]"),
+        // The head and the style of every page.
+        ("(?s)<!doctype html>.*?</head>\n", ""),
+        ("(?s)<script>.*?</script>\n", ""),
+    ];
+    insta::with_settings!({filters => filters}, {
+        insta::assert_snapshot!(name, done.stdout);
+    });
+}
+
+#[test]
+fn no_in_every_format() {
+    let set = Set::good();
+    fs::remove_file(set.path(&set.approval("rm2@example.com"))).unwrap();
+    set.resign("rm1@example.com", 1, |a| a.deployment.serial = Some(0));
+    for format in ["markdown", "html", "github", "azure", "junit", "sarif"] {
+        let done = set.authorize_with(&["-o", format]);
+        assert_eq!(done.code, 4, "{done:?}");
+        snapshot(&format!("refused_{format}"), &done);
+    }
+}
+
+#[test]
+fn yes_in_every_format() {
+    let set = Set::good();
+    for format in ["markdown", "github", "azure", "junit"] {
+        let done = set.authorize_with(&["-o", format, "--explain"]);
+        assert_eq!(done.code, 0, "{done:?}");
+        snapshot(&format!("authorized_{format}"), &done);
+    }
+}
+
+#[test]
+fn a_run_on_github_says_which_check_says_no() {
+    let mut set = Set::good();
+    fs::remove_file(set.path(&set.approval("rm2@example.com"))).unwrap();
+    let file = |name: &str| set.path(name).display().to_string();
+    let (summary, outputs) = (file("summary.md"), file("outputs"));
+    set.env = [
+        ("GITHUB_ACTIONS", "true"),
+        ("GITHUB_STEP_SUMMARY", &summary),
+        ("GITHUB_OUTPUT", &outputs),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into();
+    let done = set.authorize();
+    assert_eq!(done.code, 3, "{done:?}");
+    assert!(
+        done.stderr
+            .contains("::error title=review authorize/quorum this deployment::"),
+        "{done:?}"
+    );
+    let page = fs::read_to_string(&summary).unwrap();
+    assert!(
+        page.starts_with("### refused: 1 check says no: quorum (exit 3)\n")
+            && page.contains("`authorize/quorum`"),
+        "{page}"
+    );
+    let outputs = fs::read_to_string(&outputs).unwrap();
+    assert!(
+        outputs.contains("\n1 check says no: quorum (exit 3)\n"),
+        "{outputs}"
+    );
 }
 
 #[test]

@@ -176,8 +176,15 @@ fn without_an_approval_nothing_is_deployed() {
             .code,
         0
     );
-    let done = stage.deploy(&[]);
+    let page = format!("markdown={}", stage.path("page.md").display());
+    let done = stage.deploy(&["-o", &page]);
     assert_eq!(done.code, 3, "{done:?}");
+    let page = std::fs::read_to_string(stage.path("page.md")).unwrap();
+    assert!(
+        page.starts_with("### refused: 1 check says no: quorum (exit 3)\n")
+            && page.contains("- **review** `authorize/quorum` this deployment: "),
+        "{page}"
+    );
     assert!(stage.calls_of("deploy").is_empty());
     assert_eq!(steps(&stage), ["checking", "refused"]);
     // A refusal is no obstacle to a later deploy.
@@ -195,6 +202,10 @@ fn what_plan_leaves_out_is_checked() {
         let body = &report(&done)["body"]["deploy"];
         let names: Vec<String> = refusals(body).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, [check], "{done:?}");
+        assert_eq!(
+            report(&done)["findings"][0]["rule"],
+            format!("authorize/{check}")
+        );
         assert!(stage.calls_of("deploy").is_empty(), "{check}");
     };
     // The branch.
@@ -302,8 +313,14 @@ fn a_cli_that_fails_is_a_failed_deploy_and_says_what_was_applied() {
     let stage = Stage::of("job-schedule-update");
     stage.collected_and_approved();
     stage.faults(&json!({"kill": true}));
-    let done = stage.deploy(&[]);
+    let page = format!("markdown={}", stage.path("page.md").display());
+    let done = stage.deploy(&["-o", &page]);
     assert_eq!(done.code, 5, "{done:?}");
+    let page = std::fs::read_to_string(stage.path("page.md")).unwrap();
+    assert!(
+        page.starts_with("### closed: the CLI: how it ended is not known; "),
+        "{page}"
+    );
     assert_eq!(report(&done)["body"]["deploy"]["cli_exit"], Value::Null);
     assert!(
         done.stderr.contains("the CLI was killed"),

@@ -5,7 +5,7 @@ use bundlegate::render::{Format, Options, github_outputs, github_summary, render
 use bundlegate::report::Report;
 use bundlegate::report::show::ShowOptions;
 
-use super::reports::Texts;
+use super::reports::{Texts, authorize};
 
 /// What someone who can open a pull request may write into a name, a description or a value.
 pub(crate) const HOSTILE: &[(&str, &str)] = &[
@@ -263,6 +263,11 @@ fn structure(format: Format, out: &str) -> Vec<String> {
 /// For text, what stands at the start of each line, where our own words are.
 fn text_lines(out: &str) -> Vec<String> {
     const OWN: &[&str] = &[
+        "authorized:",
+        "refused:",
+        "ok ",
+        "no ",
+        "- ",
         "closed:",
         "review:",
         "open:",
@@ -484,30 +489,52 @@ fn assert_inert(format: Format, out: &str, name: &str) {
     }
 }
 
+/// In every format the hostile report has the structure of its harmless twin.
+fn assert_twins(name: &str, hostile: &Report, harmless: &Report) {
+    for format in Format::ALL {
+        let out = render(*format, hostile, &Options::default());
+        assert_inert(*format, &out, name);
+        let (is, should) = (
+            structure(*format, &out),
+            structure(*format, &render(*format, harmless, &Options::default())),
+        );
+        if is != should {
+            let at = is
+                .iter()
+                .zip(&should)
+                .position(|(a, b)| a != b)
+                .unwrap_or(is.len().min(should.len()));
+            panic!(
+                "{name} in {format}: {:?} in place of {:?}\n{out}",
+                is.get(at..(at + 4).min(is.len())),
+                should.get(at..(at + 4).min(should.len()))
+            );
+        }
+    }
+}
+
 #[test]
 fn every_text_through_every_format() {
     assert!(HOSTILE.len() >= 40);
     for (name, text) in HOSTILE {
         let (hostile, harmless) = twins(text);
-        for format in Format::ALL {
-            let out = render(*format, &hostile, &Options::default());
-            assert_inert(*format, &out, name);
-            let (is, should) = (
-                structure(*format, &out),
-                structure(*format, &render(*format, &harmless, &Options::default())),
+        assert_twins(name, &hostile, &harmless);
+    }
+}
+
+#[test]
+fn what_checks_say_through_every_format() {
+    for (name, text) in HOSTILE {
+        for yes in [true, false] {
+            let (hostile, harmless) = twins(text);
+            let hostile = authorize(hostile, yes, text);
+            let harmless = authorize(harmless, yes, "harmless");
+            assert_twins(name, &hostile, &harmless);
+            assert_eq!(
+                markdown_shape(&github_summary(&hostile)),
+                markdown_shape(&github_summary(&harmless)),
+                "{name}"
             );
-            if is != should {
-                let at = is
-                    .iter()
-                    .zip(&should)
-                    .position(|(a, b)| a != b)
-                    .unwrap_or(is.len().min(should.len()));
-                panic!(
-                    "{name} in {format}: {:?} in place of {:?}\n{out}",
-                    is.get(at..(at + 4).min(is.len())),
-                    should.get(at..(at + 4).min(should.len()))
-                );
-            }
         }
     }
 }

@@ -5,9 +5,9 @@ use bundlegate::plan::Action;
 use bundlegate::policy::{Level, Selector};
 use bundlegate::render::{Format, Options, render};
 use bundlegate::report::show::ShowOptions;
-use bundlegate::report::{Body, Report};
+use bundlegate::report::{Body, DigestBody, Report};
 
-use super::reports::{Texts, root};
+use super::reports::{Texts, authorize, root};
 
 /// Every recorded scenario that holds a plan.
 fn scenarios() -> Vec<String> {
@@ -414,6 +414,7 @@ Plan `plan.json` (CLI 1.13.0, serial 1, sha256 `0123456789ab`) · target `prod` 
 - **review** `recreate` `schemas.orders_db` (`databricks.yml:48:7`): The schema ("main.orders") is deleted and made again: `catalog_name` cannot be changed in place.
   - why: It is deleted first and made again empty. Every table, view, volume, function and model in the schema goes with it, also those that this plan does not show.
   - do: Undo the change of the field that cannot be changed in place, or plan the move: copy first, approve, deploy.
+
 <details><summary>3 more findings</summary>
 
 - **warn** `prevent-destroy-missing` `schemas.orders_db` (`databricks.yml:48:7`): It holds data and has no `prevent_destroy`.
@@ -492,8 +493,14 @@ fn sarif_and_json_fit_their_schemas() {
     assert!(!sarif.is_valid(&serde_json::json!({"version": "2.1.0", "runs": [{}]})));
     for scenario in scenarios() {
         let report = Texts::of(&scenario).report(Some(&ShowOptions::default()));
-        for (schema, format) in [(&sarif, Format::Sarif), (&own, Format::Json)] {
-            let out = serde_json::from_str(&render(format, &report, &Options::default())).unwrap();
+        let refused = authorize(report.clone(), false, "x");
+        for (schema, format, report) in [
+            (&sarif, Format::Sarif, &report),
+            (&own, Format::Json, &report),
+            (&sarif, Format::Sarif, &refused),
+            (&own, Format::Json, &refused),
+        ] {
+            let out = serde_json::from_str(&render(format, report, &Options::default())).unwrap();
             let errors: Vec<String> = schema
                 .iter_errors(&out)
                 .map(|e| format!("{}: {e}", e.instance_path()))
@@ -553,6 +560,73 @@ fn junit_counts_what_holds_up_the_deploy() {
             "{scenario}"
         );
     }
+}
+
+/// What needed a review and was approved holds nothing up, and stays in sight.
+#[test]
+fn what_is_approved_is_no_error() {
+    let mut report = Texts::of("schema-recreate").report(None);
+    report.findings.retain(|f| f.level < Level::Deny);
+    assert!(report.findings.iter().any(|f| f.level == Level::Review));
+    for (yes, holds_up) in [(true, false), (false, true)] {
+        let report = authorize(report.clone(), yes, "x");
+        let of = |format| render(format, &report, &Options::default());
+        for (format, error) in [
+            (
+                Format::Github,
+                "::error file=databricks.yml,line=48,col=7,title=review recreate",
+            ),
+            (
+                Format::Azure,
+                "##vso[task.logissue type=error;sourcepath=databricks.yml;linenumber=48;columnnumber=7;code=recreate;]",
+            ),
+            (Format::Junit, "<failure message=\"review: The schema"),
+        ] {
+            let out = of(format);
+            assert_eq!(out.contains(error), holds_up, "{format} {out}");
+            assert!(out.contains("recreate"), "{format} {out}");
+        }
+        for format in [Format::Markdown, Format::Html] {
+            assert_eq!(of(format).contains("(approved)"), yes, "{format}");
+        }
+    }
+}
+
+#[test]
+fn digests_in_a_table() {
+    let mut report = Texts::of("job-schedule-update").report(None);
+    report.command = "digest";
+    report.body = Body::Digest(DigestBody {
+        plan: "0123456789abcdef".repeat(4),
+        intent: None,
+        policy: "fedcba9876543210".repeat(4),
+        source: Some(serde_json::json!({"commit": "a|b"})),
+        redacted: vec!["jobs.a: tags['<b>']".to_owned()],
+        left_out: Vec::new(),
+        canonical: None,
+    });
+    insta::assert_snapshot!(render(Format::Markdown, &report, &Options::default()), @r#"
+### digests: what an approval of this plan binds
+
+| update | skip |
+|---:|---:|
+| 1 | 6 |
+
+Plan `plan.json` (CLI 1.13.0, serial 1, sha256 `0123456789ab`) · target `prod` · policy `production`
+
+| | digest |
+|---|---|
+| plan | `0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef` |
+| intent | `none: a plan of the Terraform engine says only which actions it takes` |
+| policy | `fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210` |
+| source | `{"commit":"a\u{7c}b"}` |
+| redacted | `jobs.a: tags['<b>']: the plan holds [redacted], so no digest binds its value` |
+
+Did not run: ignored-field (give --warnings).
+"#);
+    let html = render(Format::Html, &report, &Options::default());
+    assert!(html.contains("<h1>digests: what an approval of this plan binds</h1>"));
+    assert!(html.contains("<tr><th>redacted</th><td><code>jobs.a: tags[&#39;&lt;b&gt;&#39;]"));
 }
 
 fn entries(report: &Report) -> Vec<String> {

@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use bundlegate::approval::Refusal;
 use bundlegate::bundle::{Bundle, State};
 use bundlegate::effect::{Inputs, World};
 use bundlegate::json::Limits;
 use bundlegate::plan::TYPES;
 use bundlegate::policy::{Catalogue, Embedded, Policy, PolicyRef, load};
 use bundlegate::report::show::{ShowOptions, build};
-use bundlegate::report::{Body, Counts, PlanHead, PolicyHead, Report, SCHEMA, verdict};
+use bundlegate::report::{
+    AuthorizeBody, Body, CheckResult, Counts, Exit, GateCheck, PlanHead, PolicyHead, Report,
+    SCHEMA, Verdict, verdict,
+};
 use bundlegate::rules::{Context, RULES, judge};
 
 /// The texts of a plan and of what is given beside it.
@@ -88,6 +92,41 @@ impl Texts {
             body: show.map_or(Body::None, |o| Body::Show(Box::new(build(&world, o)))),
         }
     }
+}
+
+/// The report as `authorize` ends in it, yes or no: checks that ended in every way, with this text wherever it comes from outside.
+pub(crate) fn authorize(mut report: Report, yes: bool, text: &str) -> Report {
+    let refused = |check, exit| GateCheck::refused(Refusal::new(check, text, text, text), exit);
+    let mut checks = vec![
+        GateCheck::passed("judgement", "review"),
+        GateCheck::passed("signature", text).of(text),
+        GateCheck {
+            result: CheckResult::NotCounted,
+            ..refused("expired", Exit::Invalid).of(text)
+        },
+    ];
+    if !yes {
+        checks.push(refused("serial", Exit::Invalid).of(text));
+        checks.push(refused("serial", Exit::Invalid).of("another"));
+        checks.push(refused("quorum", Exit::Review));
+        checks.push(GateCheck::not_reached("separation", text));
+    }
+    let body = AuthorizeBody {
+        authorized: yes,
+        required: 2,
+        persons: vec![text.to_owned()],
+        checks,
+        explain: true,
+    };
+    report.command = "authorize";
+    (report.verdict, report.exit_code) = if yes {
+        (Verdict::Open, Exit::Open.code())
+    } else {
+        (Verdict::Closed, Exit::Invalid.code())
+    };
+    report.findings = body.findings(report.findings);
+    report.body = Body::Authorize(body);
+    report
 }
 
 pub(crate) fn root() -> PathBuf {

@@ -12,7 +12,7 @@ use super::escape::{self, html};
 use super::{changes, words};
 use crate::policy::Level;
 use crate::report::show::{DiffLine, FieldChange, LineKind, ShowBody, ShownEntry};
-use crate::report::{Body, Finding, Report, Status, Verification};
+use crate::report::{AuthorizeBody, Body, DigestBody, Finding, Report, Status, Verification};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -22,7 +22,13 @@ const LIMIT: usize = 295_000;
 pub(super) fn render(report: &Report) -> String {
     let mut doc = Document::new(LIMIT.saturating_mul(report.plan.entries.div_ceil(1_000).max(1)));
     head(&mut doc, report);
+    if let Body::Digest(body) = &report.body {
+        digests(&mut doc, body);
+    }
     findings(&mut doc, report);
+    if let Some(body) = report.body.authorization() {
+        checks(&mut doc, body);
+    }
     if let Some(body) = report.body.verification() {
         verification(&mut doc, body);
     }
@@ -119,7 +125,7 @@ fn findings(doc: &mut Document, report: &Report) {
     );
     let mut told = words::Told::default();
     for f in &parts.single {
-        doc.may("findings", &finding(f, &mut told));
+        doc.may("findings", &finding(report, f, &mut told));
     }
     if !parts.standing.is_empty() {
         doc.open(
@@ -143,7 +149,7 @@ fn findings(doc: &mut Document, report: &Report) {
     doc.close();
 }
 
-fn finding<'r>(f: &'r Finding, told: &mut words::Told<'r>) -> String {
+fn finding<'r>(report: &Report, f: &'r Finding, told: &mut words::Told<'r>) -> String {
     let kind = if f.status == Status::Waived {
         "waived"
     } else {
@@ -156,12 +162,13 @@ fn finding<'r>(f: &'r Finding, told: &mut words::Told<'r>) -> String {
     };
     let place = words::place(f).map_or_else(String::new, |p| format!(" <code>{}</code>", html(&p)));
     let mut out = format!(
-        "<article class=\"f\" data-kind=\"{kind}\"><h3><b class=\"{}\">{kind}</b>{status} <code>{}</code> {}{place}</h3><p>{}</p>",
+        "<article class=\"f\" data-kind=\"{kind}\"><h3><b class=\"{}\">{kind}</b>{}{status} <code>{}</code> {}{place}</h3><p>{}</p>",
         if f.status == Status::Waived {
             Level::Note
         } else {
             f.level
         },
+        words::approved(report, f),
         html(&f.rule),
         html(words::subject(f)),
         prose(&f.message)
@@ -176,9 +183,53 @@ fn finding<'r>(f: &'r Finding, told: &mut words::Told<'r>) -> String {
             prose(&f.impact),
             prose(&f.remedy)
         ),
+        Some(other) if other == words::subject(f) => {
+            writeln!(out, "<p>Why, do: as above</p></article>")
+        }
         Some(other) => writeln!(out, "<p>Why, do: as for {}</p></article>", html(other)),
     };
     out
+}
+
+/// Each digest in a row.
+fn digests(doc: &mut Document, body: &DigestBody) {
+    doc.open(
+        "<section aria-labelledby=\"dh\">\n<h2 id=\"dh\">Digests</h2>\n<table>\n",
+        "</table>\n</section>\n",
+    );
+    for (name, value) in words::digests(body) {
+        doc.may(
+            "digests",
+            &format!(
+                "<tr><th>{name}</th><td><code>{}</code></td></tr>\n",
+                html(&value)
+            ),
+        );
+    }
+    doc.close();
+}
+
+/// Every check of the authorization: what was expected, what was found, what to do.
+fn checks(doc: &mut Document, body: &AuthorizeBody) {
+    doc.open(
+        "<section aria-labelledby=\"ah\">\n<h2 id=\"ah\">Checks</h2>\n<table>\n<tr><th></th><th>Check</th><th>Expected</th><th>Found</th><th>Do</th></tr>\n",
+        "</table>\n</section>\n",
+    );
+    for check in &body.checks {
+        doc.may(
+            "checks",
+            &format!(
+                "<tr><td>{}</td><td><code>{}</code> {}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                check.result.words(),
+                check.check,
+                html(check.approval.as_deref().unwrap_or_default()),
+                html(&words::cut(&check.expected)),
+                html(&words::cut(&check.found)),
+                prose(&check.remedy)
+            ),
+        );
+    }
+    doc.close();
 }
 
 /// Expectation, observation, witness: every check.

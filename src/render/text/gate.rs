@@ -9,29 +9,8 @@ use crate::report::{AuthorizeBody, CheckResult, DigestBody, GateCheck, Report};
 
 /// The digests, each on a line of its own; with the canonical form, what was left out of it and why.
 pub(super) fn digest(page: &mut Page, body: &DigestBody) {
-    page.line("plan    ", DIM, &body.plan);
-    page.line(
-        "intent  ",
-        DIM,
-        body.intent
-            .as_deref()
-            .unwrap_or("none: a plan of the Terraform engine says only which actions it takes"),
-    );
-    page.line("policy  ", DIM, &body.policy);
-    page.line(
-        "source  ",
-        DIM,
-        &body.source.as_ref().map_or(
-            "not looked at: no databricks.yml here (give --source)".to_owned(),
-            ToString::to_string,
-        ),
-    );
-    for field in &body.redacted {
-        page.line(
-            "redacted ",
-            DIM,
-            &format!("{field}: the plan holds [redacted], so no digest binds its value"),
-        );
+    for (name, value) in words::digests(body) {
+        page.line(&format!("{name:<7} "), DIM, &value);
     }
     let Some(canonical) = &body.canonical else {
         return;
@@ -63,25 +42,16 @@ pub(super) fn digest(page: &mut Page, body: &DigestBody) {
 /// The answer, and what stands against it; every check if that was asked for.
 pub(super) fn authorize(page: &mut Page, report: &Report, body: &AuthorizeBody, verbose: bool) {
     let all = body.explain || verbose;
-    if body.authorized {
-        let style = AnsiColor::Green.on_default().effects(Effects::BOLD);
-        page.line(
-            "authorized: ",
-            style,
-            &format!("approved by {}", body.persons.join(", ")),
-        );
+    let style = if body.authorized {
+        AnsiColor::Green.on_default().effects(Effects::BOLD)
     } else {
-        let refused = body.checks.iter().filter(|c| c.is_refused()).count();
-        page.line(
-            "refused: ",
-            style_of(Level::Deny),
-            &format!(
-                "{} (exit {})",
-                words::count(refused, "check says no", "checks say no"),
-                report.exit_code
-            ),
-        );
-    }
+        style_of(Level::Deny)
+    };
+    page.line(
+        &format!("{}: ", words::authorized_word(body)),
+        style,
+        &words::authorized(report, body),
+    );
     page.gap();
     for check in body.checks.iter().filter(|c| all || c.is_refused()) {
         one(page, check);

@@ -36,6 +36,7 @@ pub(super) fn render(report: &Report, options: &Options) -> String {
             verify::deploy(&mut page, report, body, options.verbose);
             page.gap();
             facts(&mut page, report);
+            denied(&mut page, report, options.verbose);
         }
         Body::Verify(body) => {
             verify::verify(&mut page, report.exit_code, body, options.verbose);
@@ -46,9 +47,7 @@ pub(super) fn render(report: &Report, options: &Options) -> String {
         Body::Authorize(body) => {
             gate::authorize(&mut page, report, body, options.verbose);
             facts(&mut page, report);
-            if report.exit_code == Exit::Closed.code() {
-                findings(&mut page, report, options.verbose);
-            }
+            denied(&mut page, report, options.verbose);
         }
     }
     escape::log(&page.out)
@@ -163,10 +162,18 @@ fn facts(page: &mut Page, report: &Report) {
     page.line("does    ", DIM, &words::counts(&report.summary));
 }
 
+/// What the policy forbids, where that is why the answer is no.
+fn denied(page: &mut Page, report: &Report, verbose: bool) {
+    if report.exit_code == Exit::Closed.code() {
+        findings(page, report, verbose);
+    }
+}
+
 fn findings(page: &mut Page, report: &Report, verbose: bool) {
     let parts = words::parts(report);
     let mut told = words::Told::default();
-    for f in &parts.single {
+    // The checks that say no are told with the answer.
+    for f in parts.single.iter().filter(|f| !f.is_refusal()) {
         page.gap();
         finding(page, f, &mut told, verbose);
     }

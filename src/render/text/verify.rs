@@ -12,15 +12,12 @@ pub(super) fn deploy(page: &mut Page, report: &Report, body: &DeployBody, verbos
         gate::authorize(page, report, authorization, verbose);
     }
     if let Some(verification) = &body.verification {
-        let (style, text) = match body.cli_exit {
-            Some(0) => (AnsiColor::Green.on_default(), "it ended well".to_owned()),
-            Some(code) => (style_of(Level::Deny), format!("it failed (exit {code})")),
-            None => (
-                style_of(Level::Deny),
-                "how it ended is not known".to_owned(),
-            ),
+        let style = if body.cli_exit == Some(0) {
+            AnsiColor::Green.on_default()
+        } else {
+            style_of(Level::Deny)
         };
-        page.line("the CLI: ", style, &text);
+        page.line("the CLI: ", style, &body.cli_words());
         verify(page, report.exit_code, verification, verbose);
     }
     page.gap();
