@@ -4,7 +4,9 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AuthorizeBody, Finding, Verification};
+use super::{AuthorizeBody, Finding, Status, Verification};
+
+const CLI_FAILED: &str = "deploy-failed";
 
 /// The steps of a deploy, in their order.
 #[derive(
@@ -72,10 +74,37 @@ impl DeployBody {
     #[must_use]
     pub fn findings(&self, judged: Vec<Finding>) -> Vec<Finding> {
         match (&self.verification, &self.authorization) {
-            (Some(verification), _) => verification.findings(),
+            (Some(verification), _) => self
+                .cli_failed(verification)
+                .into_iter()
+                .chain(verification.findings())
+                .collect(),
             (None, Some(authorization)) => authorization.findings(judged),
             (None, None) => judged,
         }
+    }
+
+    /// A CLI that failed is a failed deploy, whatever the workspace holds.
+    fn cli_failed(&self, verification: &Verification) -> Option<Finding> {
+        // An earlier run that was killed does not know how its CLI ended: then the workspace alone says.
+        let failed = match self.cli_exit {
+            Some(code) => code != 0,
+            None => self.authorization.is_some(),
+        };
+        failed.then(|| Finding {
+            impact: "The workspace may hold a part of what was approved.".to_owned(),
+            remedy:
+                "Read what the CLI said and what was not verified, then plan again for the rest."
+                    .to_owned(),
+            ..verification.finding(
+                CLI_FAILED,
+                Status::Fired,
+                format!(
+                    "`databricks bundle deploy` did not end well: {}.",
+                    self.cli_words()
+                ),
+            )
+        })
     }
 
     /// How the CLI ended.

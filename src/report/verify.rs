@@ -291,7 +291,7 @@ impl Verification {
         of_silences.chain(of_rows).collect()
     }
 
-    fn finding(&self, rule: &str, status: Status, message: String) -> Finding {
+    pub(super) fn finding(&self, rule: &str, status: Status, message: String) -> Finding {
         Finding {
             rule: rule.to_owned(),
             family: "Verification".to_owned(),

@@ -283,12 +283,21 @@ fn who_started_the_run_comes_from_the_platform() {
 
 #[test]
 fn a_shallow_clone_cannot_tell_the_author() {
-    let set = Set::good();
+    let mut set = Set::good();
     let shallow = set.path("repo/.git/shallow");
     fs::write(shallow, format!("{}\n", set.git(&["rev-parse", "HEAD"]))).unwrap();
     let done = set.authorize_with(&["-o", "json"]);
     assert_eq!(refused(&done), (vec!["separation".to_owned()], 4));
     assert!(done.stderr.contains("fetch-depth: 0"), "{done:?}");
+    // Who opened the pull request is not all who wrote it.
+    set.write(
+        "event.json",
+        r#"{"pull_request": {"user": {"login": "dev", "id": 7}}}"#,
+    );
+    let event = set.path("event.json").display().to_string();
+    set.env = vec![("GITHUB_EVENT_PATH".to_owned(), event)];
+    let done = set.authorize_with(&["-o", "json"]);
+    assert_eq!(refused(&done), (vec!["separation".to_owned()], 4));
     let done = set.authorize_with(&["--author", "dev@example.com"]);
     assert_eq!(done.code, 0, "{done:?}");
 }

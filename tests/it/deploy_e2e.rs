@@ -306,6 +306,7 @@ fn a_cli_that_fails_is_a_failed_deploy_and_says_what_was_applied() {
     assert_eq!(done.code, 5, "{done:?}");
     let body = &report(&done)["body"]["deploy"];
     assert_eq!(body["cli_exit"], 1);
+    assert_eq!(report(&done)["findings"][0]["rule"], "deploy-failed");
     assert!(rows(&done, "mismatch").contains(&"pipelines.returns converged plan".to_owned()));
     assert!(rows(&done, "verified").contains(&"jobs.nightly converged plan".to_owned()));
 
