@@ -394,7 +394,7 @@ fn judge_approvals(
                         "rejection",
                         "a plan that nobody rejected",
                         format!("a rejection by {person}"),
-                        "Change the plan: a rejection does not expire and no approval outweighs it. A review that asks for changes is lifted by its author's approval or by dismissing it.",
+                        "Change the plan, or start a new run where a run was rejected: a rejection does not expire and no approval outweighs it. What was said in a pull request can be edited or deleted; a review that asks for changes ends with its author's approval or by dismissing it.",
                     ),
                     Exit::Invalid,
                 )

@@ -90,6 +90,8 @@ pub struct Remark {
     pub made: Timestamp,
     /// It was changed after that, by anyone.
     pub edited: bool,
+    /// It came as an answer to an e-mail, which holds what it answers to.
+    pub by_email: bool,
     /// Set for a review.
     pub review: Option<Review>,
 }

@@ -128,7 +128,8 @@ impl Person {
 /// id for accounts before July 2017 (GitHub docs, "Email addresses reference").
 fn hidden_address(address: &str) -> Option<(Option<u64>, &str)> {
     let (name, host) = address.split_once('@')?;
-    if !host.eq_ignore_ascii_case("users.noreply.github.com") {
+    // GitHub Enterprise Server gives out the same at its own host.
+    if !host.to_ascii_lowercase().starts_with("users.noreply.") {
         return None;
     }
     match name.split_once('+') {
@@ -758,6 +759,7 @@ mod tests {
             ("1001+rm-one@users.noreply.github.com", true),
             ("1001+renamed@Users.noreply.GitHub.com", true),
             ("rm-one@users.noreply.github.com", true),
+            ("1001+rm-one@users.noreply.ghe.example.com", true),
             ("1002+rm-one@users.noreply.github.com", false),
             ("dev@users.noreply.github.com", false),
             ("x+rm-one@users.noreply.github.com", false),

@@ -12,8 +12,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use self::line::{Names, names};
-use super::{Check, Facts, Refused};
+use super::{Check, CheckResult, Facts, Refused};
 use crate::approval::platform::{AzureRun, GithubAnswers};
 use crate::approval::statement::{Decision as Word, Deployment, Inputs, Source, SourceTree};
 use crate::approval::{Decided, Identity, IntentDigest, Person, Refusal, Sha256Hex};
@@ -128,6 +127,15 @@ impl Found<'_> {
         self.refused.push(Refused {
             check: Check::refused(refusal, exit).of(label),
             always: false,
+        });
+    }
+
+    /// What somebody says whose word does not count is no reason to refuse: everybody may talk.
+    fn note(&mut self, label: &str, refusal: Refusal) {
+        let check = Check::refused(refusal, Exit::Invalid).of(label);
+        self.passed.push(Check {
+            result: CheckResult::NotCounted,
+            ..check
         });
     }
 
@@ -270,24 +278,17 @@ fn is_this_run(
     ])
 }
 
-/// A comment to an approval does not reject, and if it names digests, then this plan's.
-fn comment_agrees(facts: &Facts, matching: Match, comment: &str) -> Result<(), Refusal> {
-    let mut named = line::digests(comment).peekable();
-    let Some(first) = named.peek().copied() else {
-        return Ok(());
-    };
-    if named.any(|digest| {
-        digest.eq_ignore_ascii_case(&facts.intent.to_string())
-            || names(digest, facts, matching) == Names::This
-    }) {
-        return Ok(());
+/// A comment to an approval that names digests names this plan's or its commit's.
+fn comment_agrees(facts: &Facts, comment: &str) -> Result<(), Refusal> {
+    match line::names_another(comment, facts) {
+        None => Ok(()),
+        Some(other) => Err(Refusal::new(
+            "plan",
+            facts.plan.to_string(),
+            format!("an approval whose comment names {other}"),
+            "Approve again, for the plan that is there now.",
+        )),
     }
-    Err(Refusal::new(
-        "plan",
-        facts.plan.to_string(),
-        format!("an approval whose comment names {first}"),
-        "Approve again, for the plan that is there now.",
-    ))
 }
 
 fn not_a_person(who: &str) -> Refusal {

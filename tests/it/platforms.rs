@@ -113,7 +113,7 @@ fn person(login: &str, id: u64) -> Value {
 
 fn comment(by: &Value, body: &str) -> Value {
     let now = jiff::Timestamp::now().to_string();
-    json!({"url": "https://github.example/acme/orders/pull/7#1", "body": body, "createdAt": now, "lastEditedAt": null, "author": by})
+    json!({"url": "https://github.example/acme/orders/pull/7#1", "body": body, "createdViaEmail": false, "createdAt": now, "lastEditedAt": null, "author": by})
 }
 
 fn pull(head: &str, comments: Vec<Value>) -> Value {
@@ -178,20 +178,20 @@ fn a_line_in_the_pull_request() {
         (
             "a bot",
             |c| c["author"]["__typename"] = json!("Bot"),
-            "approver",
-            4,
+            "quorum",
+            3,
         ),
         (
             "an account that is gone",
             |c| c["author"] = Value::Null,
-            "approver",
-            4,
+            "quorum",
+            3,
         ),
         (
             "the login of another account",
             |c| c["author"]["databaseId"] = json!(6),
-            "reviewer",
-            4,
+            "quorum",
+            3,
         ),
     ];
     for (what, change, check, exit) in of_comment {
@@ -246,9 +246,9 @@ fn teams_and_silence() {
     with(&scene, 200, json!({"state": "active", "role": "member"}));
     scene.is("a member", "", 0);
     with(&scene, 200, json!({"state": "pending"}));
-    scene.is("invited", "reviewer", 4);
+    scene.is("invited", "quorum", 3);
     with(&scene, 404, json!({"message": "Not Found"}));
-    scene.is("not a member", "reviewer", 4);
+    scene.is("not a member", "quorum", 3);
     scene.answers(vec![
         graphql(&[pull(&head, vec![comment(&person("rm-one", 1001), &line)])]),
         get(

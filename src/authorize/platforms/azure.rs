@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::line::rejecting;
+use super::line::takes_back;
 use super::{Found, comment_agrees, is_this_run, not_a_person};
 use crate::approval::platform::{AzureAccount, AzureApproval, AzureRun, AzureStep};
 use crate::approval::statement::Decision as Word;
@@ -39,7 +39,7 @@ pub(super) fn judge(
         let who = step.by.as_ref().map_or("?", |by| by.name.as_str());
         let label = format!("{} stage {} {} by {who}", run.url, run.stage, step.status);
         let no = match step.status.as_str() {
-            "approved" => rejecting(&step.comment, facts, matching).is_some(),
+            "approved" => takes_back(&step.comment, facts, matching),
             "rejected" => true,
             undecided if UNDECIDED.contains(&undecided) => continue,
             other => {
@@ -70,7 +70,7 @@ pub(super) fn judge(
                 ),
             ),
             (false, _) if !is_of(approval, &accept.environment) => {}
-            (false, _) => match approved(facts, matching, run, step) {
+            (false, _) => match approved(facts, run, step) {
                 Ok((by, when, checks)) => found.approve(&label, identity(by), when, checks),
                 Err(refusal) => found.refuse(&label, refusal),
             },
@@ -92,7 +92,6 @@ fn is_of(approval: &AzureApproval, environment: &str) -> bool {
 /// An approval of the policy's environment.
 fn approved<'r>(
     facts: &Facts,
-    matching: Match,
     run: &AzureRun,
     step: &'r AzureStep,
 ) -> Result<(&'r AzureAccount, Timestamp, Vec<Check>), Refusal> {
@@ -115,7 +114,7 @@ fn approved<'r>(
         )
     })?;
     let mut checks = is_this_run(facts, "azure", &run.build.to_string(), &run.commit)?;
-    comment_agrees(facts, matching, &step.comment)?;
+    comment_agrees(facts, &step.comment)?;
     checks.push(Check::passed(
         "environment",
         format!("{} let the stage through", account.name),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::line::{self, Approving, Names, Rejects, names, rejecting};
+use super::line::{self, Approving, Names, Rejects, names, rejecting, takes_back};
 use super::{Found, comment_agrees, is_this_run, not_a_person};
 use crate::approval::platform::{
     EnvironmentReview, GithubAccount, GithubAnswers, GithubRun, PullRequest, Remark, ReviewState,
@@ -68,11 +68,16 @@ impl Judge<'_> {
 
     /// The decisions about this run's deployments to the environment.
     fn run(&self, environment: &str, run: &GithubRun, found: &mut Found<'_>) {
-        for review in of_environment(run, environment) {
+        // A rejection that names no environment may be of this one.
+        let of_none = run
+            .reviews
+            .iter()
+            .filter(|r| r.environments.is_empty() && r.state != "approved");
+        for review in of_environment(run, environment).chain(of_none) {
             let who = review.by.as_ref().map_or("?", |by| by.login.as_str());
             let label = format!("{} {} by {who}", run.url, review.state);
             let no = match review.state.as_str() {
-                "approved" => rejecting(&review.comment, self.facts, self.matching).is_some(),
+                "approved" => takes_back(&review.comment, self.facts, self.matching),
                 "rejected" => true,
                 "pending" => continue,
                 other => {
@@ -117,7 +122,7 @@ impl Judge<'_> {
                 "Start a new run instead of running this one again.",
             ));
         }
-        comment_agrees(self.facts, self.matching, &review.comment)?;
+        comment_agrees(self.facts, &review.comment)?;
         checks.push(Check::passed(
             "environment",
             format!("{} let the run through", account.login),
@@ -174,37 +179,44 @@ impl Judge<'_> {
                     &format!("a rejection by {} that names no plan", by.login),
                 ),
                 // Everybody may talk; what strangers reject is theirs.
-                (Err(refusal), Rejects::This) => found.refuse(&remark.url, refusal),
+                (Err(refusal), Rejects::This) => found.note(&remark.url, refusal),
                 (Err(_), Rejects::Unclear) => {}
             },
         }
-        let mut is_named = false;
-        for line in line::approving(&remark.body) {
-            match names(&line.plan, self.facts, self.matching) {
-                Names::Another => continue,
-                Names::InShort => found.refuse(&remark.url, self.only_in_short(&line.plan)),
-                Names::This => match self.approving(pull, remark, &line, answers) {
-                    Ok((by, checks)) => {
-                        found.approve(&remark.url, identity(by), remark.made, checks);
-                    }
-                    Err(refusal) => found.refuse(&remark.url, refusal),
-                },
-            }
-            is_named = true;
+        if !line::mentions_approval(&remark.body, self.facts) {
+            return;
         }
-        if !is_named
-            && line::mentions_approval(&remark.body, self.facts, self.matching)
-            && self.reviewer(remark.by.as_ref()).is_ok()
-        {
+        let account = match self.reviewer(remark.by.as_ref()) {
+            Ok(account) => account,
+            Err(refusal) => return found.note(&remark.url, refusal),
+        };
+        let lines = line::approving(&remark.body).into_iter();
+        let lines: Vec<(Names, Approving)> = lines
+            .map(|line| (names(&line.plan, self.facts, self.matching), line))
+            .filter(|(names, _)| *names != Names::Another)
+            .collect();
+        if lines.is_empty() {
             found.refuse(
                 &remark.url,
                 Refusal::new(
                     "line",
-                    "`bundlegate approve` with its two digests on a line of its own, outside code and HTML",
-                    "the words among others, or in a code block",
+                    "`bundlegate approve` with its two digests on a line of its own, outside quotes and code, in a remark without HTML",
+                    "the words in another way",
                     "Write the line by itself in a new remark.",
                 ),
             );
+        }
+        for (names, line) in lines {
+            if names == Names::InShort {
+                found.refuse(&remark.url, self.only_in_short(&line.plan));
+                continue;
+            }
+            match self.approving(pull, remark, &line, account, answers) {
+                Ok(checks) => {
+                    found.approve(&remark.url, identity(account), remark.made, checks);
+                }
+                Err(refusal) => found.refuse(&remark.url, refusal),
+            }
         }
     }
 
@@ -214,8 +226,12 @@ impl Judge<'_> {
             BTreeMap::new();
         for (pull, remark) in remarks {
             if let (Some(review), Ok(by)) = (&remark.review, self.reviewer(remark.by.as_ref()))
-                && ends_here(pull, &self.facts.source)
                 && has_verdict(review.state)
+                && (ends_here(pull, &self.facts.source)
+                    || review
+                        .commit
+                        .as_deref()
+                        .is_some_and(|about| is_commit(&self.facts.source, about)))
             {
                 latest.insert((pull.number, by.id), (remark, by, review.state));
             }
@@ -237,14 +253,22 @@ impl Judge<'_> {
     }
 
     /// An approving line that names this plan.
-    fn approving<'r>(
+    fn approving(
         &self,
         pull: &PullRequest,
-        remark: &'r Remark,
+        remark: &Remark,
         line: &Approving,
+        account: &GithubAccount,
         answers: &GithubAnswers,
-    ) -> Result<(&'r GithubAccount, Vec<Check>), Refusal> {
-        let account = self.reviewer(remark.by.as_ref())?;
+    ) -> Result<Vec<Check>, Refusal> {
+        if remark.by_email {
+            return Err(Refusal::new(
+                "by-email",
+                "a remark that was written on GitHub",
+                "an answer to an e-mail: it holds what it answers to, and whoever has the e-mail can send it",
+                "Write the line on GitHub.",
+            ));
+        }
         if remark.edited {
             return Err(Refusal::new(
                 "edited",
@@ -288,14 +312,11 @@ impl Judge<'_> {
             ));
         }
         self.on_the_head(pull, remark, answers)?;
-        Ok((
-            account,
-            vec![
-                Check::passed("reviewer", format!("{} (id {})", account.login, account.id)),
-                Check::passed("plan", self.facts.plan.to_string()),
-                Check::passed("bound", bound.to_string()),
-            ],
-        ))
+        Ok(vec![
+            Check::passed("reviewer", format!("{} (id {})", account.login, account.id)),
+            Check::passed("plan", self.facts.plan.to_string()),
+            Check::passed("bound", bound.to_string()),
+        ])
     }
 
     /// The pull request ends in, or was merged as, the commit that ships. A review is about its last commit; a comment is about no
@@ -332,7 +353,12 @@ impl Judge<'_> {
                     Some(seen) => format!("one of {}, before {seen}", remark.made),
                     None => "a commit without any workflow run".to_owned(),
                 },
-                "Write the line in a review of the last commit, or in a new comment.",
+                match seen {
+                    Some(_) => {
+                        "Write the line in a review of the last commit, or in a new comment."
+                    }
+                    None => "Write the line in a review of the last commit.",
+                },
             )),
         }
     }
@@ -368,11 +394,14 @@ fn identity(account: &GithubAccount) -> Identity {
 /// Whether the pull request ends in the commit that ships, or was merged as it.
 #[must_use]
 pub fn ends_here(pull: &PullRequest, source: &Source) -> bool {
+    let is = |other: &str| is_commit(source, other);
+    is(&pull.head) || pull.merged_as.as_deref().is_some_and(is)
+}
+
+/// Whether this is the commit that ships.
+fn is_commit(source: &Source, other: &str) -> bool {
     match &source.tree {
-        SourceTree::Git { commit, .. } => {
-            let is = |other: &str| other.eq_ignore_ascii_case(commit.as_str());
-            is(&pull.head) || pull.merged_as.as_deref().is_some_and(is)
-        }
+        SourceTree::Git { commit, .. } => other.eq_ignore_ascii_case(commit.as_str()),
         SourceTree::Manifest { .. } => false,
     }
 }
@@ -418,7 +447,7 @@ pub fn to_look_up(
         .filter(|remark| {
             remark.review.as_ref().is_some_and(|r| has_verdict(r.state))
                 || rejecting(&remark.body, facts, matching).is_some()
-                || line::mentions_approval(&remark.body, facts, matching)
+                || line::mentions_approval(&remark.body, facts)
         })
         .filter_map(|remark| remark.by.as_ref());
     on_the_run

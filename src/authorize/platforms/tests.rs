@@ -133,6 +133,7 @@ fn remark(by: GithubAccount, body: &str) -> Remark {
         body: body.to_owned(),
         made: testing::time("2026-11-30T11:30:00Z"),
         edited: false,
+        by_email: false,
         review: None,
     }
 }
@@ -254,6 +255,25 @@ fn the_approval_of_this_run_counts() {
             4,
         ),
         (|r| r.reviews[0].state = "vetoed".to_owned(), "rejection", 4),
+        (
+            |r| r.reviews[0].comment = "I reject this".to_owned(),
+            "rejection",
+            4,
+        ),
+        (
+            |r| r.reviews[0].comment = "only for 0123456789ab".to_owned(),
+            "plan",
+            4,
+        ),
+        (
+            |r| {
+                let mut no = review_of_run("rejected", account("x", 9));
+                no.environments.clear();
+                r.reviews.push(no);
+            },
+            "rejection",
+            4,
+        ),
         // Who rejected may be anybody, also one of whom nothing is left.
         (
             |r| {
@@ -315,11 +335,13 @@ fn a_line_in_a_comment_approves() {
             "edited",
             4,
         ),
-        (|r| r.by = None, "approver", 4),
-        (|r| r.by.as_mut().unwrap().human = false, "approver", 4),
-        (|r| r.by = Some(account("mallory", 6)), "reviewer", 4),
+        (|r| r.by_email = true, "by-email", 4),
+        // Everybody may talk.
+        (|r| r.by = None, "quorum", 3),
+        (|r| r.by.as_mut().unwrap().human = false, "quorum", 3),
+        (|r| r.by = Some(account("mallory", 6)), "quorum", 3),
         // The login was given to somebody else.
-        (|r| r.by = Some(account("rm-one", 6)), "reviewer", 4),
+        (|r| r.by = Some(account("rm-one", 6)), "quorum", 3),
         (
             |r| r.made = testing::time("2026-11-30T12:10:00Z"),
             "from-the-future",
@@ -351,7 +373,7 @@ fn a_line_in_a_comment_approves() {
             "quorum",
             3,
         ),
-        (|r| r.body = format!("> {}", line()), "quorum", 3),
+        (|r| r.body = format!("> {}", line()), "line", 4),
         (|r| r.body = format!("```\n{}\n```", line()), "line", 4),
         (|r| r.body = format!("    {}", line()), "line", 4),
         (|r| r.body = format!("do not {}", line()), "line", 4),
@@ -473,6 +495,24 @@ fn without_a_pull_request_nobody_can_write_into_one() {
 }
 
 #[test]
+fn a_request_for_changes_stays_with_its_commit() {
+    let mut facts = reviewed(ReviewState::ChangesRequested, head());
+    if let Answer::Given(answers) = &mut facts.platforms.github {
+        answers.pulls[0].remarks[0].body.clear();
+        answers.pulls[0].head = "b".repeat(40);
+        answers
+            .pulls
+            .push(pull(vec![remark(account("rm-one", 1001), &line())]));
+    }
+    is_refused(&judge(&facts, users()), "rejection", 4);
+    // Of another commit of a branch that went on, it is about something else.
+    if let Answer::Given(answers) = &mut facts.platforms.github {
+        answers.pulls[0].remarks[0].review.as_mut().unwrap().commit = Some("c".repeat(40));
+    }
+    is_authorized(&judge(&facts, users()));
+}
+
+#[test]
 fn silence_is_not_consent() {
     let mut facts = approved(|_| ());
     facts.platforms.github = Answer::Silent("403".to_owned());
@@ -486,7 +526,10 @@ fn whom_to_look_up() {
     let Answer::Given(answers) = with_remarks(vec![
         remark(account("rm-one", 1001), &line()),
         remark(account("rm-two", 1002), "bundlegate reject"),
-        remark(account("rm-three", 1003), "bundlegate reject 1234567"),
+        remark(
+            account("rm-three", 1003),
+            &format!("bundlegate reject {}", "b".repeat(64)),
+        ),
         remark(account("talker", 7), "nice"),
         Remark {
             by: Some(GithubAccount {

@@ -29,9 +29,9 @@ pullRequest(number:$number){page:comments(first:100,after:$after){...Comments}}}
 const MORE_REVIEWS: &str = "query($owner:String!,$name:String!,$number:Int!,$after:String){repository(owner:$owner,name:$name){\
 pullRequest(number:$number){page:reviews(first:100,after:$after){...Reviews}}}}";
 const WHO: &str = " fragment Who on Actor{__typename login ...on User{databaseId}...on Bot{databaseId}...on Mannequin{databaseId}...on Organization{databaseId}}";
-const COMMENTS: &str = " fragment Comments on IssueCommentConnection{pageInfo{hasNextPage endCursor}nodes{url body createdAt lastEditedAt author{...Who}}}";
+const COMMENTS: &str = " fragment Comments on IssueCommentConnection{pageInfo{hasNextPage endCursor}nodes{url body createdAt createdViaEmail lastEditedAt author{...Who}}}";
 const REVIEWS: &str = " fragment Reviews on PullRequestReviewConnection{pageInfo{hasNextPage endCursor}\
-nodes{url body createdAt submittedAt lastEditedAt state commit{oid}author{...Who}}}";
+nodes{url body createdAt createdViaEmail submittedAt lastEditedAt state commit{oid}author{...Who}}}";
 
 #[derive(Deserialize)]
 struct OfCommit {
@@ -104,6 +104,7 @@ struct Written {
     url: String,
     body: String,
     created_at: Timestamp,
+    created_via_email: bool,
     submitted_at: Option<Timestamp>,
     // Null says that it was not edited; a missing field says nothing.
     #[serde(deserialize_with = "Option::deserialize")]
@@ -281,6 +282,7 @@ fn remark(ask: &Ask, written: Written) -> Result<Remark, HttpError> {
         body: written.body,
         made: written.submitted_at.unwrap_or(written.created_at),
         edited: written.last_edited_at.is_some(),
+        by_email: written.created_via_email,
         review,
     })
 }

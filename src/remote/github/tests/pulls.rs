@@ -11,7 +11,7 @@ fn actor(kind: &str, login: &str, id: Option<u64>) -> Value {
 }
 
 fn comment(body: &str, at: &str, edited: Option<&str>, author: Value) -> Value {
-    json!({"url": format!("https://github.com/acme/warehouse/pull/5#{body}"), "body": body, "createdAt": at, "lastEditedAt": edited, "author": author})
+    json!({"url": format!("https://github.com/acme/warehouse/pull/5#{body}"), "body": body, "createdViaEmail": false, "createdAt": at, "lastEditedAt": edited, "author": author})
 }
 
 fn review(state: &str, at: &str, commit: Option<&str>) -> Value {
@@ -267,7 +267,7 @@ fn what_is_not_whole_is_an_error() {
         cannot read the pull requests of commit 0123456789abcdef0123456789abcdef01234567: the answer of POST https://HOST/graphql has more than 50 pull requests, the most that is read
         cannot read pull request 5: the answer of POST https://HOST/graphql has more than 2000 comments or reviews, the most that is read
         cannot read pull request 5: the answer of POST https://HOST/graphql is not what the API promises: the user ann\u{1b}[1m has no id; this version may be too old or too new for this GitHub
-        cannot read the pull requests of commit 0123456789abcdef0123456789abcdef01234567: the answer of POST https://HOST/graphql is not what the API promises: missing field `lastEditedAt` at line 1 column 263; this version may be too old or too new for this GitHub
+        cannot read the pull requests of commit 0123456789abcdef0123456789abcdef01234567: the answer of POST https://HOST/graphql is not what the API promises: missing field `lastEditedAt` at line 1 column 287; this version may be too old or too new for this GitHub
         cannot read pull request 5: the answer of POST https://HOST/graphql is not what the API promises: a review without a state, or a comment with one; this version may be too old or too new for this GitHub
         cannot read the pull requests of commit 0123456789abcdef0123456789abcdef01234567: the answer of POST https://HOST/graphql is not what the API promises: an empty page is followed by another; this version may be too old or too new for this GitHub
         cannot read the pull requests of commit main: its name is not a full commit id; give all 40 characters
