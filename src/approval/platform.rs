@@ -4,6 +4,8 @@
 
 use jiff::Timestamp;
 
+use super::quorum::Identity;
+
 /// An account on GitHub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GithubAccount {
@@ -73,6 +75,8 @@ pub struct PullRequest {
     pub merged_as: Option<String>,
     /// Who opened it; none: the account is gone.
     pub author: Option<GithubAccount>,
+    /// Who wrote its commits: a squash keeps of them what the person who merges leaves in its message.
+    pub authors: Vec<Identity>,
     /// Its comments and reviews, oldest first. Comments on single lines are not among them.
     pub remarks: Vec<Remark>,
 }

@@ -214,7 +214,10 @@ mod asking {
             // A pull request that only contains the commit among others was opened for something else.
             let pulls = answers.pulls.iter();
             let pulls = pulls.filter(|pull| ends_here(pull, &facts.source));
-            authors.extend(pulls.filter_map(|pull| pull.author.as_ref().map(of)));
+            for pull in pulls {
+                authors.extend(pull.author.as_ref().map(of));
+                authors.extend(pull.authors.iter().cloned());
+            }
         }
         if let Answer::Given(run) = &facts.platforms.azure {
             // The service that starts a run for somebody is nobody who could approve.

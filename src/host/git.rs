@@ -375,7 +375,8 @@ impl Git {
         let mut args = vec![
             "log".to_owned(),
             "--no-show-signature".to_owned(),
-            "--format=%ae%n%(trailers:key=Co-authored-by,valueonly)".to_owned(),
+            "-z".to_owned(),
+            "--format=%ae%n%B".to_owned(),
         ];
         match base {
             Some(base) => args.push(format!("{base}..{head}")),
@@ -386,11 +387,14 @@ impl Git {
         }
         let args: Vec<_> = args.iter().map(String::as_str).collect();
         let answer = self.run(&args, &[])?;
-        let mut addresses: Vec<String> = String::from_utf8_lossy(&answer)
-            .lines()
-            .map(|line| match line.rsplit_once('<') {
-                Some((_, address)) => address.trim_end_matches(['>', ' ']),
-                None => line.trim(),
+        let answer = String::from_utf8_lossy(&answer);
+        let mut addresses: Vec<String> = answer
+            .split('\0')
+            .flat_map(|commit| {
+                let (author, message) = commit.split_once('\n').unwrap_or((commit, ""));
+                // Anywhere in the message, not in its last paragraph alone: a squash puts them where it likes.
+                let others = message.lines().filter_map(co_author);
+                std::iter::once(author.trim()).chain(others)
             })
             .filter(|address| !address.is_empty())
             .map(str::to_owned)
@@ -430,6 +434,18 @@ impl Git {
             Err(error) => Err(error),
         }
     }
+}
+
+/// The address in `Co-authored-by: NAME <ADDRESS>`.
+fn co_author(line: &str) -> Option<&str> {
+    const KEY: &str = "co-authored-by:";
+    let line = line.trim_start();
+    let key = line.get(..KEY.len())?;
+    let value = line
+        .get(KEY.len()..)
+        .filter(|_| key.eq_ignore_ascii_case(KEY))?;
+    let address = value.rsplit_once('<').map_or(value, |(_, address)| address);
+    Some(address.trim().trim_end_matches('>'))
 }
 
 /// Runs git in a folder. Its answer is what it wrote to stdout.

@@ -122,6 +122,9 @@ fn pull(head: &str, comments: Vec<Value>) -> Value {
         "number": 7, "headRefOid": head, "merged": false, "mergeCommit": null, "author": person("dev", 7),
         "comments": {"pageInfo": page, "nodes": comments},
         "reviews": {"pageInfo": page, "nodes": []},
+        "commits": {"pageInfo": page, "nodes": [{"commit": {"authors": {"pageInfo": page, "nodes": [
+            {"email": "dev@example.com", "user": {"login": "dev", "databaseId": 7}},
+        ]}}}]},
     })
 }
 
@@ -208,6 +211,11 @@ fn a_line_in_the_pull_request() {
     own["author"] = rm_one.clone();
     scene.answers(vec![graphql(&[own]), runs(&head)]);
     scene.is("their own pull request", "separation", 4);
+    let mut squashed = pull(&head, said());
+    let author = &mut squashed["commits"]["nodes"][0]["commit"]["authors"]["nodes"][0];
+    author["user"] = json!({"login": "rm-one", "databaseId": 1001});
+    scene.answers(vec![graphql(&[squashed]), runs(&head)]);
+    scene.is("a commit of theirs", "separation", 4);
     scene.answers(vec![graphql(&[]), runs(&head)]);
     scene.is("no pull request", "pull-request", 3);
     says(&scene, "");

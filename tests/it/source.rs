@@ -508,10 +508,19 @@ fn authors_of_a_change() {
         "-m",
         "second\n\nCo-authored-by: Cyd <cyd@x>",
     ]);
+    repo.write("etl.py", "print(3)\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&[
+        "commit",
+        "-q",
+        "--author=Dan <dan@x>",
+        "-m",
+        "third\n\nco-authored-by: Eve <eve@x>\n\n* a list, as a squash writes it\n\nSigned-off-by: Dan <dan@x>",
+    ]);
     let git = Git::open(repo.folder.path()).unwrap();
     assert_eq!(
         git.authors(Some(&git.resolve("main").unwrap())).unwrap(),
-        ["bob@x", "cyd@x"]
+        ["bob@x", "cyd@x", "dan@x", "eve@x"]
     );
 }
 

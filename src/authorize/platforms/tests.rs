@@ -144,6 +144,7 @@ fn pull(remarks: Vec<Remark>) -> PullRequest {
         head: head(),
         merged_as: None,
         author: None,
+        authors: Vec::new(),
         remarks,
     }
 }

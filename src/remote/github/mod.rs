@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use access::{GithubAccess, Repository};
-pub use pulls::{MOST_PULLS, MOST_REMARKS};
+pub use pulls::{MOST_COMMITS, MOST_PULLS, MOST_REMARKS};
 
 use super::address::Address;
 use super::http::{

@@ -4,9 +4,11 @@
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{ADVICE, Github, known};
+use crate::approval::Identity;
 use crate::approval::platform::{GithubAccount, PullRequest, Remark, Review, ReviewState};
 use crate::remote::http::{Advice, Ask, Failure, HttpError, Said};
 
@@ -14,6 +16,8 @@ use crate::remote::http::{Advice, Ask, Failure, HttpError, Said};
 pub const MOST_PULLS: usize = 50;
 /// The most comments, and the most reviews, of one pull request that are read.
 pub const MOST_REMARKS: usize = 2000;
+/// The most commits of one pull request that are read.
+pub const MOST_COMMITS: usize = 2000;
 
 static PULLS: Advice = Advice {
     forbidden: "the token needs the permission to read pull requests: add `pull-requests: read` and `contents: read` to the job's `permissions:`",
@@ -23,15 +27,20 @@ static PULLS: Advice = Advice {
 
 const OF_COMMIT: &str = "query($owner:String!,$name:String!,$oid:GitObjectID!,$after:String){repository(owner:$owner,name:$name){object(oid:$oid){\
 ...on Commit{associatedPullRequests(first:10,after:$after){pageInfo{hasNextPage endCursor}nodes{number headRefOid merged mergeCommit{oid}\
-author{...Who}comments(first:100){...Comments}reviews(first:100){...Reviews}}}}}}}";
+author{...Who}comments(first:100){...Comments}reviews(first:100){...Reviews}commits(first:100){...Commits}}}}}}}";
 const MORE_COMMENTS: &str = "query($owner:String!,$name:String!,$number:Int!,$after:String){repository(owner:$owner,name:$name){\
 pullRequest(number:$number){page:comments(first:100,after:$after){...Comments}}}}";
 const MORE_REVIEWS: &str = "query($owner:String!,$name:String!,$number:Int!,$after:String){repository(owner:$owner,name:$name){\
 pullRequest(number:$number){page:reviews(first:100,after:$after){...Reviews}}}}";
+const MORE_COMMITS: &str = "query($owner:String!,$name:String!,$number:Int!,$after:String){repository(owner:$owner,name:$name){\
+pullRequest(number:$number){page:commits(first:100,after:$after){...Commits}}}}";
 const WHO: &str = " fragment Who on Actor{__typename login ...on User{databaseId}...on Bot{databaseId}...on Mannequin{databaseId}...on Organization{databaseId}}";
 const COMMENTS: &str = " fragment Comments on IssueCommentConnection{pageInfo{hasNextPage endCursor}nodes{url body createdAt createdViaEmail lastEditedAt author{...Who}}}";
 const REVIEWS: &str = " fragment Reviews on PullRequestReviewConnection{pageInfo{hasNextPage endCursor}\
 nodes{url body createdAt createdViaEmail submittedAt lastEditedAt state commit{oid}author{...Who}}}";
+/// Co-authors are among the authors of a commit, with their account where GitHub knows the address.
+const COMMITS: &str = " fragment Commits on PullRequestCommitConnection{pageInfo{hasNextPage endCursor}\
+nodes{commit{authors(first:100){pageInfo{hasNextPage endCursor}nodes{email user{login databaseId}}}}}}";
 
 #[derive(Deserialize)]
 struct OfCommit {
@@ -90,6 +99,30 @@ struct Pull {
     author: Option<Actor>,
     comments: Page<Written>,
     reviews: Page<Written>,
+    commits: Page<InPull>,
+}
+
+#[derive(Deserialize)]
+struct InPull {
+    commit: Authored,
+}
+
+#[derive(Deserialize)]
+struct Authored {
+    authors: Page<Author>,
+}
+
+#[derive(Deserialize)]
+struct Author {
+    email: Option<String>,
+    user: Option<User>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct User {
+    login: String,
+    database_id: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -139,7 +172,7 @@ impl Github {
                 "its name is not a full commit id; give all 40 characters".to_owned(),
             )));
         }
-        let query = format!("{OF_COMMIT}{WHO}{COMMENTS}{REVIEWS}");
+        let query = format!("{OF_COMMIT}{WHO}{COMMENTS}{REVIEWS}{COMMITS}");
         let mut pulls = Vec::new();
         let mut after = None;
         loop {
@@ -185,7 +218,8 @@ impl Github {
             ),
             (true, pull.reviews, format!("{MORE_REVIEWS}{WHO}{REVIEWS}")),
         ] {
-            for written in self.rest_of(&ask, number, first, &query).await? {
+            let most = (MOST_REMARKS, "comments or reviews");
+            for written in self.rest_of(&ask, number, first, &query, most).await? {
                 if is_review != written.state.is_some() {
                     return Err(ask.malformed("a review without a state, or a comment with one"));
                 }
@@ -193,6 +227,11 @@ impl Github {
             }
         }
         remarks.sort_by_key(|remark| remark.made);
+        let query = format!("{MORE_COMMITS}{COMMITS}");
+        let most = (MOST_COMMITS, "commits");
+        let commits = self
+            .rest_of(&ask, number, pull.commits, &query, most)
+            .await?;
         Ok(PullRequest {
             number,
             head: pull.head_ref_oid,
@@ -201,26 +240,28 @@ impl Github {
                 .filter(|_| pull.merged)
                 .map(|commit| commit.oid),
             author: actor(&ask, pull.author)?,
+            authors: authors(&ask, commits)?,
             remarks,
         })
     }
 
     /// A list to its end.
-    async fn rest_of(
+    async fn rest_of<T: DeserializeOwned>(
         &self,
         ask: &Ask,
         number: u64,
-        mut page: Page<Written>,
+        mut page: Page<T>,
         query: &str,
-    ) -> Result<Vec<Written>, HttpError> {
+        (most, what): (usize, &'static str),
+    ) -> Result<Vec<T>, HttpError> {
         let mut all = Vec::new();
         while let Some(cursor) = next(ask, &mut page)? {
             all.append(&mut page.nodes);
-            if all.len() >= MOST_REMARKS {
-                return Err(ask.failed(Failure::TooMany(MOST_REMARKS, "comments or reviews")));
+            if all.len() >= most {
+                return Err(ask.failed(Failure::TooMany(most, what)));
             }
             let asked = self.variables(query, json!({"number": number, "after": cursor}));
-            let answer: MoreOf<Written> = self.query(ask, &asked).await?;
+            let answer: MoreOf<T> = self.query(ask, &asked).await?;
             page = answer
                 .repository
                 .and_then(|repository| repository.pull_request)
@@ -297,6 +338,30 @@ fn state_of(ask: &Ask, state: &str) -> Result<ReviewState, HttpError> {
         "PENDING" => ReviewState::Pending,
         other => return Err(ask.malformed(&format!("a review in the state {other}"))),
     })
+}
+
+/// Everybody who is an author of one of these commits, each once.
+fn authors(ask: &Ask, commits: Vec<InPull>) -> Result<Vec<Identity>, HttpError> {
+    let mut all: Vec<Identity> = Vec::new();
+    for InPull { commit } in commits {
+        if commit.authors.page_info.has_next_page {
+            return Err(ask.failed(Failure::TooMany(100, "authors of one commit")));
+        }
+        for author in commit.authors.nodes {
+            let identity = match (author.user, author.email) {
+                (Some(user), _) => Identity::Github {
+                    login: user.login,
+                    id: user.database_id,
+                },
+                (None, Some(address)) if !address.is_empty() => Identity::Git { address },
+                (None, _) => continue,
+            };
+            if !all.contains(&identity) {
+                all.push(identity);
+            }
+        }
+    }
+    Ok(all)
 }
 
 fn actor(ask: &Ask, actor: Option<Actor>) -> Result<Option<GithubAccount>, HttpError> {

@@ -3,6 +3,7 @@
 use wiremock::matchers::{any, body_string_contains};
 
 use super::*;
+use crate::approval::Identity;
 use crate::approval::platform::{PullRequest, ReviewState};
 use crate::remote::github::pulls::{MOST_PULLS, MOST_REMARKS};
 
@@ -26,10 +27,26 @@ fn page(nodes: &[Value], more: Option<&str>) -> Value {
     json!({"pageInfo": {"hasNextPage": more.is_some(), "endCursor": more}, "nodes": nodes})
 }
 
+/// A commit by these.
+fn by(authors: &[(&str, Option<(&str, u64)>)]) -> Value {
+    let authors: Vec<Value> = authors
+        .iter()
+        .map(|(email, user)| {
+            let user = user.map(|(login, id)| json!({"login": login, "databaseId": id}));
+            json!({"email": email, "user": user})
+        })
+        .collect();
+    json!({"commit": {"authors": page(&authors, None)}})
+}
+
 fn pull(number: u64, comments: Value, reviews: Value) -> Value {
     json!({
         "number": number, "headRefOid": COMMIT, "merged": true, "mergeCommit": {"oid": "feed"},
         "author": actor("User", "olga", Some(7)), "comments": comments, "reviews": reviews,
+        "commits": page(&[
+            by(&[("bob@x", None), ("1002+cyd@users.noreply.github.com", Some(("cyd", 1002)))]),
+            by(&[("bob@x", None), ("", None)]),
+        ], None),
     })
 }
 
@@ -42,6 +59,33 @@ async fn pulls(server: &MockServer, answer: &Value) -> Result<Vec<PullRequest>, 
     server.reset().await;
     answers(server, "/graphql", ok(answer)).await;
     github.pulls_of(COMMIT).await
+}
+
+#[test]
+fn who_wrote_the_commits() {
+    run(async {
+        let server = MockServer::start().await;
+        let none = || page(&[], None);
+        let read = pulls(&server, &of_commit(&[pull(5, none(), none())], false)).await;
+        let bob = Identity::Git {
+            address: "bob@x".to_owned(),
+        };
+        let cyd = Identity::Github {
+            login: "cyd".to_owned(),
+            id: Some(1002),
+        };
+        assert_eq!(read.unwrap()[0].authors, [bob, cyd]);
+        let mut many = pull(5, none(), none());
+        many["commits"]["nodes"][0]["commit"]["authors"]["pageInfo"] =
+            json!({"hasNextPage": true, "endCursor": "x"});
+        let error = pulls(&server, &of_commit(&[many], false))
+            .await
+            .unwrap_err();
+        assert!(
+            error.to_string().contains("authors of one commit"),
+            "{error}"
+        );
+    });
 }
 
 #[test]
