@@ -17,3 +17,6 @@ pub mod http;
 pub mod run;
 pub mod setting;
 pub mod witness;
+
+#[cfg(test)]
+pub(crate) mod testing;

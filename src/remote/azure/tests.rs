@@ -1,7 +1,5 @@
 //! Against prepared answers on loopback.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use wiremock::matchers::{any, header, method, path, query_param};
 use wiremock::{Mock, MockServer, ResponseTemplate};
@@ -9,24 +7,12 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 use super::*;
 use crate::remote::environment::Environment;
 use crate::remote::setting::SettingError;
+use crate::remote::testing::{quick, run, shown};
 
 const TOKEN: &str = "eyJ.s3cr3t";
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 const APPROVAL: &str = "ee14f612-6838-43c0-b445-db238ef14153";
 const CHECKPOINT: &str = "08890543-3c78-57a1-f278-a9d77e3a93d7";
-
-fn run<T>(work: impl Future<Output = T>) -> T {
-    crate::remote::run::block_on(work).unwrap()
-}
-
-fn quick() -> HttpOptions {
-    HttpOptions {
-        per_second: 10_000,
-        retry_for: Duration::from_millis(100),
-        first_pause: Duration::from_millis(5),
-        ..HttpOptions::default()
-    }
-}
 
 fn access(collection: &str, more: &[(&str, &str)]) -> Result<AzureAccess, SettingError> {
     let base = [
@@ -40,14 +26,6 @@ fn access(collection: &str, more: &[(&str, &str)]) -> Result<AzureAccess, Settin
     AzureAccess::of(&Environment::of(
         base.into_iter().chain(more.iter().copied()),
     ))
-}
-
-/// An error's text without this run's address. It never holds the token, nor what could steer a terminal or a log.
-fn shown(error: &HttpError, server: &MockServer) -> String {
-    let text = error.to_string();
-    assert!(!format!("{text} {error:?}").contains("s3cr3t"), "{text}");
-    assert!(!text.contains(['\u{1b}', '\n', '\u{202e}']), "{text:?}");
-    text.replace(&server.uri(), "https://HOST")
 }
 
 fn identity(descriptor: &str, name: &str) -> Value {
@@ -367,7 +345,7 @@ fn what_is_of_something_else_is_refused() {
         for change in changes {
             let error = after(&server, change).await.unwrap_err();
             assert!(matches!(error.failure(), Failure::Mismatch(_)), "{error}");
-            said += &format!("{}\n", shown(&error, &server));
+            said += &format!("{}\n", shown(&error, &server.uri()));
         }
         insta::assert_snapshot!(said, @r#"
         cannot read build 28: the answer of GET https://HOST/acme/My%20Project/_apis/build/builds/28 is about something else: build 29; check BUILD_BUILDID
@@ -403,7 +381,7 @@ fn what_is_missing_is_an_error() {
         for change in changes {
             said += &format!(
                 "{}\n",
-                shown(&after(&server, change).await.unwrap_err(), &server)
+                shown(&after(&server, change).await.unwrap_err(), &server.uri())
             );
         }
         let nobody = after(&server, |s| s.build["requestedFor"] = Value::Null)
@@ -457,7 +435,7 @@ fn every_bad_answer_has_its_own_message() {
             Mock::given(any()).respond_with(answer).mount(&server).await;
             said += &format!(
                 "{}\n",
-                shown(&azure(&server).run().await.unwrap_err(), &server)
+                shown(&azure(&server).run().await.unwrap_err(), &server.uri())
             );
         }
         insta::assert_snapshot!(said, @r#"

@@ -4,25 +4,11 @@ mod reads;
 mod settings;
 mod sign_in;
 
-use std::time::Duration;
-
 use wiremock::matchers::{body_string_contains, header, method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use super::*;
-
-fn run<T>(work: impl Future<Output = T>) -> T {
-    crate::remote::run::block_on(work).unwrap()
-}
-
-fn quick() -> HttpOptions {
-    HttpOptions {
-        per_second: 10_000,
-        retry_for: Duration::from_millis(100),
-        first_pause: Duration::from_millis(5),
-        ..HttpOptions::default()
-    }
-}
+use crate::remote::testing::{quick, run, shown};
 
 fn json(status: u16, body: serde_json::Value) -> ResponseTemplate {
     ResponseTemplate::new(status).set_body_json(body)
@@ -64,13 +50,6 @@ async fn signs_in(server: &MockServer, variables: &[(&str, &str)], method: &str)
     let workspace = connect(&server.uri(), variables).await.unwrap();
     assert_eq!(workspace.auth_type(), method);
     assert_eq!(workspace.me().await.unwrap().user_name, "ci@example.com");
-}
-
-/// An error's text, with this run's address taken out. It never holds a secret of these tests.
-fn shown(error: &impl std::fmt::Display, server: &str) -> String {
-    let text = error.to_string();
-    assert!(!text.contains("s3cr3t"), "{text}");
-    text.replace(server, "https://HOST")
 }
 
 /// Accepts one token of a CI system.

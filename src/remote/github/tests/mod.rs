@@ -3,8 +3,6 @@
 mod pulls;
 mod reads;
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, ResponseTemplate};
@@ -12,22 +10,10 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 use super::*;
 use crate::remote::environment::Environment;
 use crate::remote::setting::SettingError;
+use crate::remote::testing::{quick, run, shown};
 
 const TOKEN: &str = "ghs_s3cr3t";
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
-
-fn run<T>(work: impl Future<Output = T>) -> T {
-    crate::remote::run::block_on(work).unwrap()
-}
-
-fn quick() -> HttpOptions {
-    HttpOptions {
-        per_second: 10_000,
-        retry_for: Duration::from_millis(100),
-        first_pause: Duration::from_millis(5),
-        ..HttpOptions::default()
-    }
-}
 
 fn access(api: &str, more: &[(&str, &str)]) -> Result<GithubAccess, SettingError> {
     let base = [
@@ -45,14 +31,6 @@ fn access(api: &str, more: &[(&str, &str)]) -> Result<GithubAccess, SettingError
 async fn github(server: &MockServer) -> Github {
     let access = access(&server.uri(), &[]).unwrap();
     Github::connect(access, quick()).await.unwrap()
-}
-
-/// An error's text without this run's address. It never holds the token, nor what could steer a terminal or a log.
-fn shown(error: &HttpError, server: &MockServer) -> String {
-    let text = error.to_string();
-    assert!(!format!("{text} {error:?}").contains("s3cr3t"), "{text}");
-    assert!(!text.contains(['\u{1b}', '\n', '\u{202e}']), "{text:?}");
-    text.replace(&server.uri(), "https://HOST")
 }
 
 fn user(login: &str, id: u64) -> Value {

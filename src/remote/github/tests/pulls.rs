@@ -289,14 +289,14 @@ fn what_is_not_whole_is_an_error() {
         ] {
             said += &format!(
                 "{}\n",
-                shown(&pulls(&server, &answer).await.unwrap_err(), &server)
+                shown(&pulls(&server, &answer).await.unwrap_err(), &server.uri())
             );
         }
         let github = github(&server).await;
         for bad in ["main", "0123456789abcdef0123456789abcdef0123456\u{1b}"] {
             said += &format!(
                 "{}\n",
-                shown(&github.pulls_of(bad).await.unwrap_err(), &server)
+                shown(&github.pulls_of(bad).await.unwrap_err(), &server.uri())
             );
         }
         insta::assert_snapshot!(said, @r#"

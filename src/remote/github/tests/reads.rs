@@ -121,7 +121,10 @@ fn a_run_of_another_repository_is_refused() {
                 ok(&answer),
             )
             .await;
-            said += &format!("{}\n", shown(&github.run(42).await.unwrap_err(), &server));
+            said += &format!(
+                "{}\n",
+                shown(&github.run(42).await.unwrap_err(), &server.uri())
+            );
         }
         insta::assert_snapshot!(said, @r#"
         cannot read workflow run 42: the answer of GET https://HOST/repos/acme/warehouse/actions/runs/42 is about something else: a run of mallory/warehouse\u{1b}[2J\u{a}::error::x, not of acme/warehouse; check GITHUB_REPOSITORY and GITHUB_RUN_ID
@@ -170,7 +173,10 @@ fn every_bad_answer_has_its_own_message() {
             Mock::given(any()).respond_with(answer).mount(&server).await;
             // A new client each: one that was told to wait makes the next request wait.
             let github = github(&server).await;
-            said += &format!("{}\n", shown(&github.run(42).await.unwrap_err(), &server));
+            said += &format!(
+                "{}\n",
+                shown(&github.run(42).await.unwrap_err(), &server.uri())
+            );
         }
         insta::assert_snapshot!(said, @r#"
         cannot read workflow run 42: GET https://HOST/repos/acme/warehouse/actions/runs/42 answered 401 (Bad credentials (secret)); the token is wrong or expired: pass GITHUB_TOKEN (or GH_TOKEN) again; a workflow's own token ends with its job
@@ -266,13 +272,13 @@ fn membership_is_what_the_organisation_says() {
             .await;
             said += &match github.is_member("acme", "deployers", login).await {
                 Ok(member) => format!("{login} {member}\n"),
-                Err(error) => format!("{login} {}\n", shown(&error, &server)),
+                Err(error) => format!("{login} {}\n", shown(&error, &server.uri())),
             };
         }
         for login in ["..", "a/../b\u{1b}[1m"] {
             said += &match github.is_member("acme", "deployers", login).await {
                 Ok(member) => format!("{member}\n"),
-                Err(error) => format!("{}\n", shown(&error, &server)),
+                Err(error) => format!("{}\n", shown(&error, &server.uri())),
             };
         }
         insta::assert_snapshot!(said, @r#"
