@@ -4,7 +4,7 @@ use std::fmt;
 
 use url::Url;
 
-use super::http::{Ask, Failure, HttpError};
+use super::http::{Ask, HttpError};
 
 /// The base address of a service: `https://NAME/PATH`, or `http://` on this machine. The path may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,17 +91,7 @@ impl Address {
         segments: &[&str],
         query: &[(&str, &str)],
     ) -> Result<Ask, HttpError> {
-        let Some(mut url) = self.at(segments) else {
-            return Err(HttpError::new(
-                what,
-                "",
-                Failure::Setup("its name cannot be part of an address".to_owned()),
-            ));
-        };
-        if !query.is_empty() {
-            url.query_pairs_mut().extend_pairs(query);
-        }
-        Ok(Ask::get(url, what))
+        Ask::read(what, self.at(segments), query)
     }
 
     /// `None` for a segment that would change the path (`.`, `..`, empty).

@@ -81,17 +81,7 @@ impl Workspace {
 
     /// The request for a path below the host.
     fn ask(&self, what: String, path: &[&str], query: &[(&str, &str)]) -> Result<Ask, HttpError> {
-        let Some(mut url) = self.0.host.at(path) else {
-            return Err(HttpError::new(
-                what,
-                "",
-                Failure::Setup("its name cannot be part of an address".to_owned()),
-            ));
-        };
-        if !query.is_empty() {
-            url.query_pairs_mut().extend_pairs(query);
-        }
-        Ok(Ask::get(url, what))
+        Ask::read(what, self.0.host.at(path), query)
     }
 
     /// Sends a request with the token. After a 401 one time more with a new token, where there can be one.

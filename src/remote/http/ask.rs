@@ -50,6 +50,25 @@ impl Ask {
         }
     }
 
+    /// A read of an address with a query; without one `what` has a name that cannot be part of an address.
+    pub(crate) fn read(
+        what: String,
+        url: Option<Url>,
+        query: &[(&str, &str)],
+    ) -> Result<Ask, HttpError> {
+        let Some(mut url) = url else {
+            return Err(HttpError::new(
+                what,
+                "",
+                Failure::Setup("its name cannot be part of an address".to_owned()),
+            ));
+        };
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        Ok(Ask::get(url, what))
+    }
+
     /// A POST of form fields, or of nothing when there are none. It is not repeated unless [`Ask::repeatable`] says that a second one does no harm.
     pub fn post_form(url: Url, what: impl Into<String>, form: Vec<(&'static str, String)>) -> Ask {
         Ask {
