@@ -120,14 +120,12 @@ pub(super) struct Found<'a> {
 
 impl Found<'_> {
     fn refuse(&mut self, label: &str, refusal: Refusal) {
-        self.refuse_with(label, refusal, Exit::Invalid);
+        self.refuse_with(label, refusal, Exit::Invalid, false);
     }
 
-    fn refuse_with(&mut self, label: &str, refusal: Refusal, exit: Exit) {
-        self.refused.push(Refused {
-            check: Check::refused(refusal, exit).of(label),
-            always: false,
-        });
+    fn refuse_with(&mut self, label: &str, refusal: Refusal, exit: Exit, always: bool) {
+        let check = Check::refused(refusal, exit).of(label);
+        self.refused.push(Refused { check, always });
     }
 
     /// What somebody says whose word does not count is no reason to refuse: everybody may talk.
@@ -141,19 +139,13 @@ impl Found<'_> {
 
     /// What may be a rejection closes the gate, even if others are enough.
     fn refuse_as_rejected(&mut self, label: &str, found: &str) {
-        self.refused.push(Refused {
-            check: Check::refused(
-                Refusal::new(
-                    "rejection",
-                    "a plan that nobody rejected",
-                    found,
-                    "Find out who said it and about what; if it was not meant, have it deleted or edited.",
-                ),
-                Exit::Invalid,
-            )
-            .of(label),
-            always: true,
-        });
+        let refusal = Refusal::new(
+            "rejection",
+            "a plan that nobody rejected",
+            found,
+            "Find out who said it and about what; if it was not meant, have it deleted or edited.",
+        );
+        self.refuse_with(label, refusal, Exit::Invalid, true);
     }
 
     fn approve(&mut self, label: &str, by: Identity, time: Timestamp, checks: Vec<Check>) {

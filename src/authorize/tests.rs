@@ -233,6 +233,9 @@ fn each_binding_is_compared_and_named() {
         change(&mut changed);
         let decision = run(&changed, Some(&terms_of(1)), &[&good]);
         assert_eq!(refused(&decision), [(name, 4)]);
+        // A line in a pull request names the plan by itself, and everything else by this digest.
+        let differs = changed.bound().unwrap() != facts().bound().unwrap();
+        assert_eq!(differs, name != "plan", "{name}");
     }
 }
 

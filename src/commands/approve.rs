@@ -151,9 +151,8 @@ impl DecideArgs {
         }
         if self.comment {
             let line = line_of(decision, &subject)?;
-            return out::stdout(&format!("{line}\n"))
-                .map(|()| Exit::Open)
-                .map_err(|e| Failure::input(format!("error: standard output: {e}")));
+            super::print(&format!("{line}\n"))?;
+            return Ok(Exit::Open);
         }
         let (approval, signers) = way(&subject.trusted)?;
         let key = key::path(self.key.as_ref())?;
@@ -467,8 +466,7 @@ fn say(globals: Globals, text: &str) -> Result<(), Failure> {
     if globals.quiet {
         return Ok(());
     }
-    out::stdout(&render::escape::log(text))
-        .map_err(|e| Failure::input(format!("error: standard output: {e}")))
+    super::print(&render::escape::log(text))
 }
 
 fn shown(path: &Path) -> String {

@@ -243,9 +243,7 @@ impl Job<'_> {
         subject.facts.first_deploy_proof = found.proof;
         subject.facts.witnessed = found.checks;
         record.predicate.cli_version = found.cli_version;
-        if platforms::are_accepted(subject) {
-            platforms::ask(subject, self.args.who.roles()).await;
-        }
+        platforms::ask(subject, self.args.who.roles()).await;
         let files = subject.approvals()?;
         subject.facts.now = jiff::Timestamp::now();
         let decision = subject.decide(&files);

@@ -140,8 +140,7 @@ pub(super) fn run(args: &LogCommand, globals: Globals) -> Result<Exit, Failure> 
         }
     };
     if !globals.quiet {
-        out::stdout(&escape::log(&text))
-            .map_err(|e| Failure::input(format!("error: standard output: {e}")))?;
+        super::print(&escape::log(&text))?;
     }
     Ok(if log.broken.is_some() {
         Exit::Invalid

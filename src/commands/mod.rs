@@ -58,6 +58,11 @@ impl Failure {
     }
 }
 
+/// Prints to standard output; a reader that went away is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    out::stdout(text).map_err(|e| Failure::input(format!("error: standard output: {e}")))
+}
+
 impl From<crate::input::Error> for Failure {
     fn from(e: crate::input::Error) -> Self {
         Self::input(format!("error: {e}"))

@@ -171,8 +171,7 @@ impl<F: FromStr<Err: Display> + Copy + Display> Outputs<F> {
                     verbose: globals.verbose,
                 },
             );
-            out::stdout(&text)
-                .map_err(|e| Failure::input(format!("error: standard output: {e}")))?;
+            super::print(&text)?;
         }
         Ok(())
     }

@@ -7,7 +7,6 @@ use clap::{Args, CommandFactory as _};
 use super::Failure;
 use super::args::Cli;
 use super::trust::failure;
-use crate::host::out;
 use crate::report::Exit;
 use crate::text::visible;
 
@@ -41,7 +40,8 @@ pub(super) struct ManArgs {
 pub(super) fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "bundlegate", &mut script);
-    print(&script)
+    super::print(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::Open)
 }
 
 pub(super) fn man(args: &ManArgs) -> Result<Exit, Failure> {
@@ -50,7 +50,8 @@ pub(super) fn man(args: &ManArgs) -> Result<Exit, Failure> {
         clap_mangen::Man::new(Cli::command())
             .render(&mut page)
             .map_err(|e| failure(&e))?;
-        return print(&page);
+        super::print(&String::from_utf8_lossy(&page))?;
+        return Ok(Exit::Open);
     };
     clap_mangen::generate_to(Cli::command(), folder).map_err(|e| {
         Failure::input(format!(
@@ -59,10 +60,4 @@ pub(super) fn man(args: &ManArgs) -> Result<Exit, Failure> {
         ))
     })?;
     Ok(Exit::Open)
-}
-
-fn print(bytes: &[u8]) -> Result<Exit, Failure> {
-    out::stdout(&String::from_utf8_lossy(bytes))
-        .map(|()| Exit::Open)
-        .map_err(|e| Failure::input(format!("error: standard output: {e}")))
 }

@@ -10,7 +10,7 @@ use crate::policy::Accept;
 const NO_NETWORK: &str = "this bundlegate was built without network access";
 
 /// Whether the policy accepts approvals from a platform.
-pub(super) fn are_accepted(subject: &Subject) -> bool {
+fn are_accepted(subject: &Subject) -> bool {
     accepted(subject).is_some_and(|a| a.github.is_some() || a.azure.is_some())
 }
 

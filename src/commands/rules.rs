@@ -4,7 +4,6 @@ use clap::Args;
 
 use super::Failure;
 use super::args::Globals;
-use crate::host::out;
 use crate::report::Exit;
 use crate::rules::{self, RULES};
 use crate::text::{nearest, quoted};
@@ -41,7 +40,7 @@ pub(super) fn run(args: &RulesArgs, globals: Globals) -> Result<Exit, Failure> {
         None => rules::docs::list(),
     };
     if !globals.quiet {
-        out::stdout(&text).map_err(|e| Failure::input(format!("error: standard output: {e}")))?;
+        super::print(&text)?;
     }
     Ok(Exit::Open)
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::gate::Set;
+use crate::gate::{self, Set};
 use crate::support::{self, Done};
 
 /// The good set with its approvals taken away.
@@ -33,16 +33,8 @@ fn approve_with(set: &Set, env: &[(&str, &str)], more: &[&str]) -> Done {
     command
         .current_dir(set.path("repo"))
         .envs(env.iter().copied())
-        .args([
-            "approve",
-            "plan.json",
-            "--bundle",
-            "bundle.json",
-            "--state",
-            "state.json",
-            "--trusted-ref",
-            "main",
-        ]);
+        .arg("approve")
+        .args(gate::PLAN);
     support::finish(command.args(more))
 }
 

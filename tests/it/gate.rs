@@ -36,6 +36,17 @@ approval:
     ssh: {allowed_signers: .bundlegate/allowed_signers, revoked: .bundlegate/revoked}
 ";
 
+/// Arguments of every command about the set's plan.
+pub(crate) const PLAN: [&str; 7] = [
+    "plan.json",
+    "--bundle",
+    "bundle.json",
+    "--state",
+    "state.json",
+    "--trusted-ref",
+    "main",
+];
+
 /// A set of files in a folder of its own.
 pub(crate) struct Set {
     folder: tempfile::TempDir,
@@ -186,21 +197,9 @@ impl Set {
     pub(crate) fn decide(&self, command: &str, seed: u8) -> Done {
         let key = self.path(&format!("keys/{seed}")).display().to_string();
         let digest = self.plan_sha256();
-        let mut args = vec![
-            command,
-            "plan.json",
-            "--bundle",
-            "bundle.json",
-            "--state",
-            "state.json",
-            "--trusted-ref",
-            "main",
-            "--key",
-            &key,
-            "--yes",
-            "--digest",
-            &digest,
-        ];
+        let mut args = vec![command];
+        args.extend(PLAN);
+        args.extend(["--key", &key, "--yes", "--digest", &digest]);
         if seed == 9 {
             args.extend(["--principal", "rm1@example.com"]);
         }

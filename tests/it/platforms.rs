@@ -90,17 +90,7 @@ impl Scene {
     }
 
     fn line(&self, command: &str) -> String {
-        let args = [
-            command,
-            "plan.json",
-            "--bundle",
-            "bundle.json",
-            "--state",
-            "state.json",
-            "--trusted-ref",
-            "main",
-            "--comment",
-        ];
+        let args = [&[command], &gate::PLAN[..], &["--comment"]].concat();
         let done = support::run_in(&self.set.path("repo"), &args);
         assert_eq!(done.code, 0, "{done:?}");
         done.stdout.trim_end().to_owned()

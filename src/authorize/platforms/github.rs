@@ -147,6 +147,7 @@ impl Judge<'_> {
                     "Open one; on a `pull_request` event check out `github.event.pull_request.head.sha`, since the checkout is else a merge that is in no pull request.",
                 ),
                 Exit::Review,
+                false,
             );
         }
         self.change_requests(&remarks, found);

@@ -11,7 +11,6 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::Failure;
 use super::args::Globals;
-use crate::host::out;
 use crate::report::Exit;
 
 /// Write a policy, check it, look at it, try it
@@ -66,5 +65,5 @@ fn print(text: &str, globals: Globals) -> Result<(), Failure> {
     if globals.quiet {
         return Ok(());
     }
-    out::stdout(text).map_err(|e| Failure::input(format!("error: standard output: {e}")))
+    super::print(text)
 }

@@ -3,7 +3,6 @@
 use clap::{Args, ValueEnum};
 
 use super::super::Failure;
-use crate::host::out;
 use crate::policy::{cases_json_schema, json_schema};
 use crate::report::Exit;
 
@@ -34,7 +33,6 @@ pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         Of::Policy => json_schema(),
         Of::Tests => cases_json_schema(),
     };
-    out::stdout(&format!("{schema:#}\n"))
-        .map_err(|e| Failure::input(format!("error: standard output: {e}")))?;
+    crate::commands::print(&format!("{schema:#}\n"))?;
     Ok(Exit::Open)
 }
