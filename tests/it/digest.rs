@@ -89,6 +89,7 @@ fn recorded_pairs() {
     assert_eq!(
         same,
         [
+            "change-left-out",
             "code-only-change",
             "no-change",
             "prevent-destroy-kept",
