@@ -24,6 +24,7 @@ use crate::rules::{Context, judge};
   databricks bundle validate -o json --include-locations -t prod > bundle.json
   bundlegate check plan.json --bundle bundle.json --warnings warnings.txt -t prod
   bundlegate check plan.json --bundle bundle.json -o json=report.json
+  bundlegate check gate --review-ok      # the job that plans: go on to the job that waits for an approval
 
 Exit codes: 0 open, 1 closed by policy, 2 an input cannot be read or judged, 3 review needed.")]
 pub(super) struct CheckArgs {
@@ -36,6 +37,9 @@ pub(super) struct CheckArgs {
     /// Exit 0 also when the gate is closed or a review is needed (for jobs that only report)
     #[arg(long)]
     exit_zero: bool,
+    /// Exit 0 also when a review is needed (for the job that plans, before the job that a person approves); a deny stays 1
+    #[arg(long, conflicts_with = "exit_zero")]
+    review_ok: bool,
     #[command(flatten)]
     log: LogArgs,
 }
@@ -48,10 +52,10 @@ pub(super) fn run(args: &CheckArgs, globals: Globals) -> Result<Exit, Failure> {
     let loaded = input::load(&args.inputs.paths(), &args.inputs.limits())?;
     let now = args.policy.now();
     let mut report = judged("check", &loaded, &args.inputs.targets(), &policy, now);
-    let exit = if args.exit_zero {
-        Exit::Open
-    } else {
-        report.verdict.exit()
+    let exit = match report.verdict {
+        _ if args.exit_zero => Exit::Open,
+        Verdict::Review if args.review_ok => Exit::Open,
+        verdict => verdict.exit(),
     };
     report.exit_code = exit.code();
     args.log

@@ -127,6 +127,27 @@ fn exit_zero_turns_only_the_verdict() {
 }
 
 #[test]
+fn review_ok_turns_a_review_alone() {
+    let review = format!("{}/plan.json", scenarios().join("run-as-added").display());
+    let bundle = format!("{}/bundle.json", scenarios().join("run-as-added").display());
+    let args = ["check", &review, "--bundle", &bundle, "-p", "production"];
+    assert_eq!(run(&args).code, 3);
+    let done = run(&[&args[..], &["--review-ok", "-o", "json"]].concat());
+    assert_eq!(done.code, 0);
+    let report: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(
+        (&report["verdict"], &report["exit_code"]),
+        (&"review".into(), &0.into()),
+        "the report says what the gate is, and what this run exits with"
+    );
+    let deny = format!("{SCENARIO}/plan.json");
+    let args = ["check", &deny, "-p", "production", "--review-ok"];
+    assert_eq!(run(&args).code, 1);
+    assert_eq!(run(&["check", "nowhere.json", "--review-ok"]).code, 2);
+    assert_eq!(run(&[&args[..], &["--exit-zero"]].concat()).code, 2);
+}
+
+#[test]
 fn quiet_prints_nothing_and_the_exit_code_says_it() {
     let done = run(&[
         "check",
