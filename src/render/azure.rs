@@ -93,6 +93,8 @@ mod tests {
 ##vso[task.setvariable variable=review;isOutput=true]1
 ##vso[task.setvariable variable=warn;isOutput=true]2
 ##vso[task.setvariable variable=planSha256;isOutput=true]0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+##vso[task.setvariable variable=intent;isOutput=true]
+##vso[task.setvariable variable=approval;isOutput=true]
 ##vso[task.setvariable variable=message;isOutput=true]2 findings forbid this deploy, 1 more needs a review
 "#);
         assert_eq!(

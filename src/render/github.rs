@@ -93,8 +93,8 @@ pub fn summary(report: &Report) -> String {
     markdown::within(report, markdown::SUMMARY_LIMIT)
 }
 
-/// What is appended to `$GITHUB_OUTPUT`: `verdict`, `exit-code`, `deny`, `review`, `warn` (counts), `plan-sha256`, and
-/// `message`, the verdict in words.
+/// What is appended to `$GITHUB_OUTPUT`: `verdict`, `exit-code`, `deny`, `review`, `warn` (counts), `plan-sha256`,
+/// `intent`, `approval` (who approved what is authorized) and `message`, the verdict in words.
 #[must_use]
 pub fn outputs(report: &Report) -> String {
     let mut out = String::new();
@@ -105,7 +105,7 @@ pub fn outputs(report: &Report) -> String {
 }
 
 /// The outputs of a step, by name.
-pub(super) fn values(report: &Report) -> [(&'static str, String); 7] {
+pub(super) fn values(report: &Report) -> [(&'static str, String); 9] {
     [
         ("verdict", report.verdict.as_str().to_owned()),
         ("exit-code", report.exit_code.to_string()),
@@ -113,8 +113,18 @@ pub(super) fn values(report: &Report) -> [(&'static str, String); 7] {
         ("review", words::of_level(report, Level::Review).to_string()),
         ("warn", words::of_level(report, Level::Warn).to_string()),
         ("plan-sha256", report.plan.sha256.clone()),
+        ("intent", report.plan.intent.clone().unwrap_or_default()),
+        ("approval", approval(report)),
         ("message", words::verdict(report)),
     ]
+}
+
+/// Who approved, if it is authorized.
+fn approval(report: &Report) -> String {
+    match report.body.authorization() {
+        Some(body) if body.authorized => body.persons.join(", "),
+        _ => String::new(),
+    }
 }
 
 /// One output in the form that takes any value: `name<<delimiter`, the value, the delimiter. No line of the value is the delimiter.
@@ -186,6 +196,12 @@ warn<<BUNDLEGATE_END
 BUNDLEGATE_END
 plan-sha256<<BUNDLEGATE_END
 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+BUNDLEGATE_END
+intent<<BUNDLEGATE_END
+
+BUNDLEGATE_END
+approval<<BUNDLEGATE_END
+
 BUNDLEGATE_END
 message<<BUNDLEGATE_END
 2 findings forbid this deploy, 1 more needs a review

@@ -562,6 +562,8 @@ fn summaries_and_outputs_too() {
                 "review",
                 "warn",
                 "plan-sha256",
+                "intent",
+                "approval",
                 "message"
             ],
             "{name}"
